@@ -213,7 +213,6 @@ impl<'a> Scan<'a> {
         let value_at = meta_at + head.meta_bytes as u64;
         let end = value_at + head.value_bytes as u64;
         let lost = Found::Damage {
-            at,
             table: Some(head.address.table),
         };
         if end > self.size {
