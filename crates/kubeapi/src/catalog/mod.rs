@@ -18,6 +18,7 @@ pub use kind::{CustomKind, Kind, PrinterColumn, Subresource};
 /// Every kind that is served, now.
 #[derive(Debug)]
 pub struct Catalog {
+    builtin: Vec<Group>,
     current: RwLock<Arc<Snapshot>>,
     /// Custom kinds by `plural.group`, each in all its served versions. Locked over a change, so
     /// that two changes do not lose each other.
@@ -35,11 +36,13 @@ pub struct Snapshot {
 impl Catalog {
     /// The built-in kinds.
     pub fn new() -> Self {
+        let builtin = builtin::groups();
         let first = Snapshot {
             generation: 1,
-            groups: builtin::groups(),
+            groups: builtin.clone(),
         };
         Self {
+            builtin,
             current: RwLock::new(Arc::new(first)),
             custom: Mutex::new(BTreeMap::new()),
         }
@@ -78,20 +81,31 @@ impl Catalog {
 
     fn publish(&self, custom: &BTreeMap<String, Vec<Arc<Kind>>>) {
         let before = self.snapshot();
-        let mut groups: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Vec<Arc<Kind>>>> = BTreeMap::new();
+        let mut groups = self.builtin.clone();
+        let builtin = groups.len();
+        let mut versions: BTreeMap<(Arc<str>, Arc<str>), Vec<Arc<Kind>>> = BTreeMap::new();
         for kind in custom.values().flatten() {
-            let versions = groups.entry(kind.group.clone()).or_default();
-            versions.entry(kind.version.clone()).or_default().push(kind.clone());
+            let version = (kind.group.clone(), kind.version.clone());
+            versions.entry(version).or_default().push(kind.clone());
         }
-        let mut all = builtin_groups(&before);
-        for (name, versions) in groups {
-            // Kubernetes serves a custom kind only in group-versions that are not its own.
-            if !all.iter().any(|group| group.name == name) {
-                all.push(custom_group(name, versions, &before));
+        for ((name, version), kinds) in versions {
+            let place = groups.iter().position(|group| group.name == name);
+            let group = match place {
+                Some(place) => &mut groups[place],
+                None => groups.push_mut(Group { name, versions: Vec::new() }),
+            };
+            // Kubernetes serves custom kinds only in group-versions that are not its own.
+            if group.version(&version).is_none() {
+                let version = kept_or_new(&before, &group.name, version, kinds);
+                group.versions.push(version);
             }
         }
+        for group in &mut groups {
+            group.versions.sort_by_cached_key(|version| preference(&version.version));
+        }
+        groups[builtin..].sort_by(|left, right| left.name.cmp(&right.name));
         let generation = before.generation.saturating_add(1);
-        *self.current.write() = Arc::new(Snapshot { generation, groups: all });
+        *self.current.write() = Arc::new(Snapshot { generation, groups });
     }
 }
 
@@ -136,33 +150,19 @@ impl Snapshot {
     }
 }
 
-fn builtin_groups(snapshot: &Snapshot) -> Vec<Group> {
-    let builtin = |group: &&Group| {
-        let mut kinds = group.versions.iter().flat_map(|version| &version.kinds);
-        kinds.any(|kind| kind.custom.is_none())
-    };
-    snapshot.groups.iter().filter(builtin).cloned().collect()
-}
-
 /// A version whose kinds are the same as before is the same version, with what was derived from it.
-fn custom_group(
-    name: Arc<str>,
-    versions: BTreeMap<Arc<str>, Vec<Arc<Kind>>>,
+fn kept_or_new(
     before: &Snapshot,
-) -> Group {
-    let mut versions: Vec<Arc<GroupVersion>> = versions
-        .into_iter()
-        .map(|(version, mut kinds)| {
-            kinds.sort_by(|left, right| left.plural.cmp(&right.plural));
-            let known = before.group(&name).and_then(|group| group.version(&version));
-            match known {
-                Some(known) if known.holds(&kinds) => known.clone(),
-                _ => Arc::new(GroupVersion::new(version, kinds)),
-            }
-        })
-        .collect();
-    versions.sort_by_cached_key(|version| preference(&version.version));
-    Group { name, versions }
+    group: &str,
+    version: Arc<str>,
+    mut kinds: Vec<Arc<Kind>>,
+) -> Arc<GroupVersion> {
+    kinds.sort_by(|left, right| left.plural.cmp(&right.plural));
+    let known = before.group(group).and_then(|group| group.version(&version));
+    match known {
+        Some(known) if known.holds(&kinds) => known.clone(),
+        _ => Arc::new(GroupVersion::new(version, kinds)),
+    }
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ fn every_built_in_kind_has_a_schema_with_metadata() {
         assert!(schema.field("metadata").is_some(), "{} has no metadata", kind.kind);
         count += 1;
     }
-    assert_eq!(count, 60);
+    assert_eq!(count, 58);
 }
 
 #[test]
@@ -74,11 +74,14 @@ fn custom_kinds_come_after_the_built_in_ones_and_go_again() {
 }
 
 #[test]
-fn a_custom_kind_does_not_enter_a_built_in_group() {
+fn a_custom_kind_does_not_enter_a_built_in_version() {
     let catalog = Catalog::new();
-    catalog.set_custom("widgets.apps", vec![widget("apps", "v1")]);
+    catalog.set_custom("widgets.apps", vec![widget("apps", "v1"), widget("apps", "v9")]);
     assert!(catalog.find("apps", "v1", "widgets").is_none());
     assert!(catalog.find("apps", "v1", "deployments").is_some());
+    assert!(catalog.find("apps", "v9", "widgets").is_some());
+    catalog.remove_custom("widgets.apps");
+    assert!(catalog.find("apps", "v9", "widgets").is_none());
 }
 
 #[test]
