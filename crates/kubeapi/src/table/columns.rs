@@ -32,7 +32,10 @@ impl<'k> CustomColumns<'k> {
         let mut columns = vec![kinds::NAME];
         if definition.is_empty() {
             columns.push(AGE);
-            return Self { columns, paths: vec![Path::parse(AGE_PATH).ok()] };
+            return Self {
+                columns,
+                paths: vec![Path::parse(AGE_PATH).ok()],
+            };
         }
         columns.extend(definition.iter().map(|column| Column {
             name: &column.name,
@@ -44,7 +47,10 @@ impl<'k> CustomColumns<'k> {
             },
             priority: column.priority,
         }));
-        let paths = definition.iter().map(|column| Path::parse(&column.json_path).ok()).collect();
+        let paths = definition
+            .iter()
+            .map(|column| Path::parse(&column.json_path).ok())
+            .collect();
         Self { columns, paths }
     }
 
@@ -61,10 +67,16 @@ impl<'k> CustomColumns<'k> {
         let mut cells = vec![Value::from(subject.name())];
         let now = subject.now;
         let whole = subject.whole();
-        cells.extend(self.columns.iter().skip(1).zip(&self.paths).map(|(column, path)| {
-            let found = path.as_ref().and_then(|path| path.first(&whole));
-            found.map_or(Value::Null, |value| cell(column.kind, value, now))
-        }));
+        cells.extend(
+            self.columns
+                .iter()
+                .skip(1)
+                .zip(&self.paths)
+                .map(|(column, path)| {
+                    let found = path.as_ref().and_then(|path| path.first(&whole));
+                    found.map_or(Value::Null, |value| cell(column.kind, value, now))
+                }),
+        );
         cells
     }
 }
@@ -107,7 +119,9 @@ fn sorted(value: &Value) -> Value {
         Value::Object(fields) => {
             let mut fields: Vec<(&String, &Value)> = fields.iter().collect();
             fields.sort_unstable_by_key(|(key, _)| *key);
-            let fields = fields.into_iter().map(|(key, value)| (key.clone(), sorted(value)));
+            let fields = fields
+                .into_iter()
+                .map(|(key, value)| (key.clone(), sorted(value)));
             Value::Object(fields.collect::<Map<_, _>>())
         }
         other => other.clone(),
@@ -145,10 +159,14 @@ mod tests {
 
     #[test]
     fn a_definition_without_columns_shows_name_and_age() {
-        let object = json!({"metadata": {"name": "a", "creationTimestamp": "2025-12-31T23:58:00Z"}});
+        let object =
+            json!({"metadata": {"name": "a", "creationTimestamp": "2025-12-31T23:58:00Z"}});
         assert_eq!(cells(&[], &object), [json!("a"), json!("2m")]);
         let columns = CustomColumns::new(&[]).into_columns();
-        assert_eq!(columns.iter().map(|column| column.name).collect::<Vec<_>>(), ["Name", "Age"]);
+        assert_eq!(
+            columns.iter().map(|column| column.name).collect::<Vec<_>>(),
+            ["Name", "Age"]
+        );
     }
 
     #[test]
@@ -170,7 +188,10 @@ mod tests {
         assert_eq!(cell_of("string", json!(3)), json!("3"));
         assert_eq!(cell_of("string", json!(false)), json!("false"));
         assert_eq!(cell_of("string", json!(["a", 1])), json!("[\"a\",1]"));
-        assert_eq!(cell_of("string", json!({"b": {"z": 1, "y": 2}, "a": 2})), json!("{\"a\":2,\"b\":{\"y\":2,\"z\":1}}"));
+        assert_eq!(
+            cell_of("string", json!({"b": {"z": 1, "y": 2}, "a": 2})),
+            json!("{\"a\":2,\"b\":{\"y\":2,\"z\":1}}")
+        );
     }
 
     #[test]
@@ -188,6 +209,9 @@ mod tests {
             column("Good", "string", ".metadata.labels.app"),
         ];
         let object = json!({"metadata": {"name": "a", "labels": {"app": "web"}}, "spec": {}});
-        assert_eq!(cells(&columns, &object), [json!("a"), Value::Null, Value::Null, json!("web")]);
+        assert_eq!(
+            cells(&columns, &object),
+            [json!("a"), Value::Null, Value::Null, json!("web")]
+        );
     }
 }

@@ -19,7 +19,10 @@ pub fn joined_labels(labels: &Value) -> String {
         .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
         .collect();
     pairs.sort_unstable();
-    let pairs: Vec<String> = pairs.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let pairs: Vec<String> = pairs
+        .into_iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
     pairs.join(",")
 }
 
@@ -45,10 +48,22 @@ pub fn selector_text(selector: &Value) -> Result<String, NoSelector> {
         .as_object()
         .into_iter()
         .flatten()
-        .map(|(key, value)| (key.as_str(), format!("{key}={}", value.as_str().unwrap_or_default())))
+        .map(|(key, value)| {
+            (
+                key.as_str(),
+                format!("{key}={}", value.as_str().unwrap_or_default()),
+            )
+        })
         .collect();
-    for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
-        terms.push((expression["key"].as_str().unwrap_or_default(), term(expression)?));
+    for expression in selector["matchExpressions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        terms.push((
+            expression["key"].as_str().unwrap_or_default(),
+            term(expression)?,
+        ));
     }
     terms.sort_by(|one, other| one.0.cmp(other.0));
     let terms: Vec<String> = terms.into_iter().map(|(_, term)| term).collect();
@@ -58,21 +73,27 @@ pub fn selector_text(selector: &Value) -> Result<String, NoSelector> {
 fn term(expression: &Value) -> Result<String, NoSelector> {
     let key = expression["key"].as_str().unwrap_or_default();
     let operator = expression["operator"].as_str().unwrap_or_default();
-    let mut values: Vec<&str> =
-        expression["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut values: Vec<&str> = expression["values"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     values.sort_unstable();
     match (operator, values.is_empty()) {
         ("In", false) => Ok(format!("{key} in ({})", values.join(","))),
         ("NotIn", false) => Ok(format!("{key} notin ({})", values.join(","))),
         ("Exists", true) => Ok(key.to_owned()),
         ("DoesNotExist", true) => Ok(format!("!{key}")),
-        ("In" | "NotIn", true) => {
-            Err(NoSelector(format!("{operator} of {key:?} needs at least one value")))
-        }
+        ("In" | "NotIn", true) => Err(NoSelector(format!(
+            "{operator} of {key:?} needs at least one value"
+        ))),
         ("Exists" | "DoesNotExist", false) => {
             Err(NoSelector(format!("{operator} of {key:?} takes no values")))
         }
-        _ => Err(NoSelector(format!("{operator:?} is not a valid label selector operator"))),
+        _ => Err(NoSelector(format!(
+            "{operator:?} is not a valid label selector operator"
+        ))),
     }
 }
 
@@ -108,7 +129,11 @@ mod tests {
 
     #[test]
     fn a_selector_that_cannot_be_one_is_an_error() {
-        for (operator, values) in [("In", json!([])), ("Exists", json!(["a"])), ("Like", json!(["a"]))] {
+        for (operator, values) in [
+            ("In", json!([])),
+            ("Exists", json!(["a"])),
+            ("Like", json!(["a"])),
+        ] {
             let expression = json!({"key": "a", "operator": operator, "values": values});
             let selector = json!({"matchExpressions": [expression]});
             assert_eq!(format_selector(&selector), "<error>", "{operator}");

@@ -90,7 +90,9 @@ impl<'k> Printer<'k> {
 
     /// The printer of what a subresource answers with: `autoscaling` `Scale`.
     pub fn of_built_in(group: &str, kind: &str) -> Printer<'static> {
-        Printer { rows: Rows::BuiltIn(kinds::printer(group, kind)) }
+        Printer {
+            rows: Rows::BuiltIn(kinds::printer(group, kind)),
+        }
     }
 
     /// The columns.
@@ -127,7 +129,10 @@ impl<'k> Printer<'k> {
                 outcome: printer.outcome.and_then(|outcome| outcome(&subject)),
                 cells: (printer.cells)(&subject),
             },
-            Rows::Custom(custom) => Row { cells: custom.cells(subject), outcome: None },
+            Rows::Custom(custom) => Row {
+                cells: custom.cells(subject),
+                outcome: None,
+            },
         }
     }
 }

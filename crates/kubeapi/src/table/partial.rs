@@ -1,16 +1,9 @@
 //! Objects with their metadata alone: PartialObjectMetadata and PartialObjectMetadataList.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::sheet::{ListMeta, MetaVersion};
-
-/// The one part of an object that is looked at. Everything else is skipped.
-#[derive(Deserialize)]
-struct Outer<'a> {
-    #[serde(borrow)]
-    metadata: Option<&'a RawValue>,
-}
+use super::subject::metadata;
 
 /// The object's metadata as a PartialObjectMetadata. The metadata's bytes are those of the object.
 pub fn object(version: MetaVersion, object: &[u8]) -> serde_json::Result<Vec<u8>> {
@@ -50,10 +43,6 @@ pub(super) fn write_object(out: &mut Vec<u8>, version: MetaVersion, metadata: Op
     out.push(b'}');
 }
 
-fn metadata(object: &[u8]) -> serde_json::Result<Option<&RawValue>> {
-    Ok(serde_json::from_slice::<Outer<'_>>(object)?.metadata)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,7 +59,11 @@ mod tests {
 
     #[test]
     fn a_list_carries_where_to_go_on() {
-        let meta = ListMeta { resource_version: "7", continue_token: "on", remaining: Some(3) };
+        let meta = ListMeta {
+            resource_version: "7",
+            continue_token: "on",
+            remaining: Some(3),
+        };
         let objects: [&[u8]; 2] = [br#"{"metadata":{"name":"a"}}"#, b"{}"];
         let list = list(MetaVersion::V1Beta1, &meta, objects).unwrap();
         assert_eq!(

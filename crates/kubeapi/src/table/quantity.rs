@@ -97,7 +97,11 @@ fn binary(mut amount: i128) -> String {
 /// Which family a suffix is of, what it multiplies by, and by which power of ten besides.
 fn scale(suffix: &str) -> Option<(Family, i128, i32)> {
     if let Some(step) = BINARY.iter().skip(1).position(|known| *known == suffix) {
-        return Some((Family::Binary, 1024_i128.pow(u32::try_from(step + 1).ok()?), 0));
+        return Some((
+            Family::Binary,
+            1024_i128.pow(u32::try_from(step + 1).ok()?),
+            0,
+        ));
     }
     if let Some(step) = DECIMAL.iter().position(|known| *known == suffix) {
         return Some((Family::Decimal, 1, i32::try_from(step).ok()? * 3 - 9));
@@ -162,7 +166,14 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_stays_as_it_is() {
-        for odd in ["", "Gi", "1.2.3", "ten", "1e99999999999", "99999999999999999999999999999999999999E"] {
+        for odd in [
+            "",
+            "Gi",
+            "1.2.3",
+            "ten",
+            "1e99999999999",
+            "99999999999999999999999999999999999999E",
+        ] {
             assert_eq!(canonical(&Value::from(odd)), odd);
         }
     }

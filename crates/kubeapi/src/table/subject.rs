@@ -66,7 +66,12 @@ impl<'a> Subject<'a> {
             }
             None => Value::Null,
         };
-        Ok(Self { raw_metadata, metadata, body, now })
+        Ok(Self {
+            raw_metadata,
+            metadata,
+            body,
+            now,
+        })
     }
 
     /// metadata.name.
@@ -135,12 +140,15 @@ impl<'a> Subject<'a> {
 
     /// The entry of status.conditions with this type.
     pub(super) fn condition(&self, kind: &str) -> Option<&Value> {
-        self.list("/status/conditions").iter().find(|condition| word(condition, "type") == kind)
+        self.list("/status/conditions")
+            .iter()
+            .find(|condition| word(condition, "type") == kind)
     }
 
     /// Whether the condition of this type is True.
     pub(super) fn has_condition(&self, kind: &str) -> bool {
-        self.condition(kind).is_some_and(|condition| word(condition, "status") == "True")
+        self.condition(kind)
+            .is_some_and(|condition| word(condition, "status") == "True")
     }
 }
 
@@ -152,6 +160,11 @@ pub(super) fn word<'v>(value: &'v Value, field: &str) -> &'v str {
 /// The texts in a list of them.
 pub(super) fn words(list: &[Value]) -> Vec<&str> {
     list.iter().filter_map(Value::as_str).collect()
+}
+
+/// The metadata of an object as it stands in its bytes; everything else is skipped.
+pub(super) fn metadata(object: &[u8]) -> serde_json::Result<Option<&RawValue>> {
+    Ok(pick(object, Keep::Parts(&[]))?.0)
 }
 
 fn pick(bytes: &[u8], keep: Keep) -> serde_json::Result<(Option<&RawValue>, Value)> {
@@ -258,7 +271,8 @@ mod tests {
 
     #[test]
     fn only_the_parts_that_are_asked_for_are_read() {
-        let bytes = br#"{"metadata":{"name":"a","managedFields":[{}]},"data":{"x":"1","y":"2"},"spec":{}}"#;
+        let bytes =
+            br#"{"metadata":{"name":"a","managedFields":[{}]},"data":{"x":"1","y":"2"},"spec":{}}"#;
         let subject = Subject::read(bytes, Keep::Parts(&[Part::Count("data")]), now()).unwrap();
         assert_eq!(subject.name(), "a");
         assert_eq!(subject.number("/data"), 2);
@@ -271,14 +285,20 @@ mod tests {
         let bytes = br#"{"metadata":{"name":"a","managedFields":[7]},"x":{"y":1}}"#;
         let subject = Subject::read(bytes, Keep::Everything, now()).unwrap();
         let whole = subject.whole();
-        assert_eq!(whole, json!({"x": {"y": 1}, "metadata": {"name": "a", "managedFields": [7]}}));
+        assert_eq!(
+            whole,
+            json!({"x": {"y": 1}, "metadata": {"name": "a", "managedFields": [7]}})
+        );
     }
 
     #[test]
     fn null_and_missing_counts_are_zero() {
         let keep = Keep::Parts(&[Part::Count("data")]);
         for bytes in [&br#"{"data":null}"#[..], b"{}"] {
-            assert_eq!(Subject::read(bytes, keep, now()).unwrap().number("/data"), 0);
+            assert_eq!(
+                Subject::read(bytes, keep, now()).unwrap().number("/data"),
+                0
+            );
         }
     }
 

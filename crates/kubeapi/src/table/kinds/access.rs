@@ -25,7 +25,10 @@ static BINDING: Printer = Printer {
         AGE,
         wide(text("Users", "The users who have it.")),
         wide(text("Groups", "The groups who have it.")),
-        wide(text("ServiceAccounts", "The service accounts that have it.")),
+        wide(text(
+            "ServiceAccounts",
+            "The service accounts that have it.",
+        )),
     ],
     keep: &[Part::Whole("roleRef"), Part::Whole("subjects")],
     cells: |subject| {
@@ -59,7 +62,9 @@ static SIGNING_REQUEST: Printer = Printer {
             subject.age().into(),
             or_none(subject.text("/spec/signerName")).into(),
             subject.text("/spec/username").into(),
-            lasting.map_or_else(|| "<none>".to_owned(), human_duration).into(),
+            lasting
+                .map_or_else(|| "<none>".to_owned(), human_duration)
+                .into(),
             signing_condition(subject).into(),
         ]
     },
@@ -67,10 +72,16 @@ static SIGNING_REQUEST: Printer = Printer {
 };
 
 static TRUST_BUNDLE: Printer = Printer {
-    columns: &[NAME, text("SignerName", "Whose certificates the bundle verifies.")],
+    columns: &[
+        NAME,
+        text("SignerName", "Whose certificates the bundle verifies."),
+    ],
     keep: SPEC,
     cells: |subject| {
-        vec![subject.name().into(), or_none(subject.text("/spec/signerName")).into()]
+        vec![
+            subject.name().into(),
+            or_none(subject.text("/spec/signerName")).into(),
+        ]
     },
     outcome: None,
 };
@@ -83,13 +94,18 @@ static POD_CERTIFICATE: Printer = Printer {
         text("NodeName", "The node that the pod runs on."),
         text("SignerName", "Who is to sign."),
         text("State", "Whether it is issued."),
-        text("UnverifiedUserAnnotations", "What the pod adds to the request, on its own word."),
+        text(
+            "UnverifiedUserAnnotations",
+            "What the pod adds to the request, on its own word.",
+        ),
     ],
     keep: SPEC_AND_STATUS,
     cells: |subject| {
         let known = ["Issued", "Denied", "Failed"];
         let conditions = subject.list("/status/conditions").iter();
-        let state = conditions.map(|one| word(one, "type")).rfind(|kind| known.contains(kind));
+        let state = conditions
+            .map(|one| word(one, "type"))
+            .rfind(|kind| known.contains(kind));
         vec![
             subject.name().into(),
             subject.text("/spec/podName").into(),
@@ -118,7 +134,10 @@ static LEASE_CANDIDATE: Printer = Printer {
         NAME,
         text("LeaseName", "The lease that it stands for."),
         text("BinaryVersion", "The version of its program."),
-        text("EmulationVersion", "The version that its program behaves as."),
+        text(
+            "EmulationVersion",
+            "The version that its program behaves as.",
+        ),
         AGE,
     ],
     keep: SPEC,
@@ -136,7 +155,10 @@ static LEASE_CANDIDATE: Printer = Printer {
 
 /// The subjects of one kind that a binding gives its role to.
 fn bound(binding: &Subject<'_>, kind: &str) -> String {
-    let of_kind = binding.list("/subjects").iter().filter(|one| word(one, "kind") == kind);
+    let of_kind = binding
+        .list("/subjects")
+        .iter()
+        .filter(|one| word(one, "kind") == kind);
     let named = of_kind.map(|one| match kind {
         "ServiceAccount" => format!("{}/{}", word(one, "namespace"), word(one, "name")),
         _ => word(one, "name").to_owned(),
@@ -154,7 +176,11 @@ fn signing_condition(request: &Subject<'_>) -> String {
     if has("Failed") {
         condition.push_str(",Failed");
     }
-    if request.at("/status/certificate").as_str().is_some_and(|bytes| !bytes.is_empty()) {
+    if request
+        .at("/status/certificate")
+        .as_str()
+        .is_some_and(|bytes| !bytes.is_empty())
+    {
         condition.push_str(",Issued");
     }
     condition

@@ -32,14 +32,24 @@ static WEBHOOKS: Printer = Printer {
 };
 
 static VALIDATING_POLICY: Printer = Printer {
-    columns: &[NAME, number("Validations", "How many rules it has."), PARAM_KIND, AGE],
+    columns: &[
+        NAME,
+        number("Validations", "How many rules it has."),
+        PARAM_KIND,
+        AGE,
+    ],
     keep: SPEC,
     cells: |subject| policy(subject, subject.list("/spec/validations").len()),
     outcome: None,
 };
 
 static MUTATING_POLICY: Printer = Printer {
-    columns: &[NAME, number("Mutations", "How many changes it makes."), PARAM_KIND, AGE],
+    columns: &[
+        NAME,
+        number("Mutations", "How many changes it makes."),
+        PARAM_KIND,
+        AGE,
+    ],
     keep: SPEC,
     cells: |subject| policy(subject, subject.list("/spec/mutations").len()),
     outcome: None,
@@ -68,19 +78,26 @@ static FLOW_SCHEMA: Printer = Printer {
     columns: &[
         NAME,
         text("PriorityLevel", "The level that requests go to."),
-        text("MatchingPrecedence", "The lowest of those that match is taken."),
+        text(
+            "MatchingPrecedence",
+            "The lowest of those that match is taken.",
+        ),
         text("DistinguisherMethod", "How flows are told apart."),
         AGE,
         text("MissingPL", "Whether the level does not exist."),
     ],
     keep: SPEC_AND_STATUS,
     cells: |subject| {
-        let dangling = subject.condition("Dangling").map_or("?", |one| word(one, "status"));
+        let dangling = subject
+            .condition("Dangling")
+            .map_or("?", |one| word(one, "status"));
         vec![
             subject.name().into(),
             subject.text("/spec/priorityLevelConfiguration/name").into(),
             subject.number("/spec/matchingPrecedence").into(),
-            subject.text_or("/spec/distinguisherMethod/type", "<none>").into(),
+            subject
+                .text_or("/spec/distinguisherMethod/type", "<none>")
+                .into(),
             subject.age().into(),
             dangling.into(),
         ]
@@ -92,7 +109,10 @@ static PRIORITY_LEVEL: Printer = Printer {
     columns: &[
         NAME,
         text("Type", "Whether the level is limited."),
-        text("NominalConcurrencyShares", "Its share of all requests at once."),
+        text(
+            "NominalConcurrencyShares",
+            "Its share of all requests at once.",
+        ),
         text("Queues", "How many queues it has."),
         text("HandSize", "How many queues a flow may use."),
         text("QueueLengthLimit", "How many requests wait in a queue."),
@@ -122,7 +142,10 @@ static PRIORITY_LEVEL: Printer = Printer {
 static API_SERVICE: Printer = Printer {
     columns: &[
         NAME,
-        text("Service", "The service that serves the API; Local is this server."),
+        text(
+            "Service",
+            "The service that serves the API; Local is this server.",
+        ),
         text("Available", "Whether it answers."),
         AGE,
     ],
@@ -140,7 +163,12 @@ static API_SERVICE: Printer = Printer {
                 (status, reason) => format!("{status} ({reason})"),
             },
         };
-        vec![subject.name().into(), service.into(), available.into(), subject.age().into()]
+        vec![
+            subject.name().into(),
+            service.into(),
+            available.into(),
+            subject.age().into(),
+        ]
     },
     outcome: None,
 };
@@ -150,12 +178,21 @@ fn policy(subject: &Subject<'_>, rules: usize) -> Vec<Value> {
         Value::Null => "<unset>".to_owned(),
         found => format!("{}/{}", word(found, "apiVersion"), word(found, "kind")),
     };
-    vec![subject.name().into(), rules.into(), kind.into(), subject.age().into()]
+    vec![
+        subject.name().into(),
+        rules.into(),
+        kind.into(),
+        subject.age().into(),
+    ]
 }
 
 /// The parameters of a binding. Kubernetes dumps a selector as a Go value; we write it as a query.
 fn parameters(reference: &Value) -> String {
-    match (word(reference, "namespace"), word(reference, "name"), &reference["selector"]) {
+    match (
+        word(reference, "namespace"),
+        word(reference, "name"),
+        &reference["selector"],
+    ) {
         (_, "", Value::Null) => "<unset>".to_owned(),
         (_, "", selector) => selector_text(selector).unwrap_or_else(|_| "<error>".to_owned()),
         ("", name, _) => format!("*/{name}"),

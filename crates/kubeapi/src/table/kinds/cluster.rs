@@ -6,9 +6,7 @@ use serde_json::Value;
 
 use super::super::quantity::canonical;
 use super::super::subject::{Part, Subject, word};
-use super::{
-    AGE, Column, NAME, NAME_AND_AGE, Printer, SPEC_AND_STATUS, or, or_none, text, wide,
-};
+use super::{AGE, Column, NAME, NAME_AND_AGE, Printer, SPEC_AND_STATUS, or, or_none, text, wide};
 
 pub(super) fn printer(kind: &str) -> Option<&'static Printer> {
     Some(match kind {
@@ -63,7 +61,11 @@ static NODE: Printer = Printer {
 };
 
 static NAMESPACE: Printer = Printer {
-    columns: &[NAME, text("Status", "Whether it is active or terminating."), AGE],
+    columns: &[
+        NAME,
+        text("Status", "Whether it is active or terminating."),
+        AGE,
+    ],
     keep: &[Part::Whole("status")],
     cells: |subject| {
         let phase = subject.text("/status/phase");
@@ -83,7 +85,10 @@ static EVENT: Printer = Printer {
         text("Message", "What happened, in words."),
         wide(text("First Seen", "How long ago it first happened.")),
         wide(text("Count", "How often it happened.")),
-        wide(Column { format: "name", ..text("Name", "The event's own name.") }),
+        wide(Column {
+            format: "name",
+            ..text("Name", "The event's own name.")
+        }),
     ],
     keep: &[
         Part::Whole("type"),
@@ -177,7 +182,12 @@ static COMPONENT: Printer = Printer {
             _ => "Unhealthy",
         };
         let (message, error) = (word(healthy, "message"), word(healthy, "error"));
-        vec![subject.name().into(), status.into(), message.into(), error.into()]
+        vec![
+            subject.name().into(),
+            status.into(),
+            message.into(),
+            error.into(),
+        ]
     },
     outcome: None,
 };
@@ -210,7 +220,9 @@ fn roles(labels: &Value) -> String {
 
 fn node_address<'s>(node: &'s Subject<'_>, kind: &str) -> &'s str {
     let mut addresses = node.list("/status/addresses").iter();
-    addresses.find(|one| word(one, "type") == kind).map_or("<none>", |one| word(one, "address"))
+    addresses
+        .find(|one| word(one, "type") == kind)
+        .map_or("<none>", |one| word(one, "address"))
 }
 
 /// An event, in its old form or in that of events.k8s.io.
@@ -220,12 +232,18 @@ fn event(event: &Subject<'_>) -> Vec<Value> {
         found => found.clone(),
     };
     let first = either("/firstTimestamp", "/deprecatedFirstTimestamp");
-    let first = event.since(if first.is_null() { event.at("/eventTime") } else { &first });
+    let first = event.since(if first.is_null() {
+        event.at("/eventTime")
+    } else {
+        &first
+    });
     let last = match either("/lastTimestamp", "/deprecatedLastTimestamp") {
         Value::Null => first.clone(),
         moment => event.since(&moment),
     };
-    let count = either("/count", "/deprecatedCount").as_i64().unwrap_or_default();
+    let count = either("/count", "/deprecatedCount")
+        .as_i64()
+        .unwrap_or_default();
     let (last, count) = match event.at("/series") {
         Value::Null => (last, count.max(1)),
         series => (
@@ -246,7 +264,9 @@ fn event(event: &Subject<'_>) -> Vec<Value> {
         target.into(),
         word(&object, "fieldPath").into(),
         event_source(event, &either("/source", "/deprecatedSource")).into(),
-        or(event.text("/message"), event.text("/note")).trim().into(),
+        or(event.text("/message"), event.text("/note"))
+            .trim()
+            .into(),
         first.into(),
         count.into(),
         event.name().into(),
@@ -254,7 +274,10 @@ fn event(event: &Subject<'_>) -> Vec<Value> {
 }
 
 fn event_source(event: &Subject<'_>, source: &Value) -> String {
-    let reporting = or(event.text("/reportingComponent"), event.text("/reportingController"));
+    let reporting = or(
+        event.text("/reportingComponent"),
+        event.text("/reportingController"),
+    );
     let component = or(word(source, "component"), reporting);
     match or(word(source, "host"), event.text("/reportingInstance")) {
         "" => component.to_owned(),
@@ -265,8 +288,12 @@ fn event_source(event: &Subject<'_>, source: &Value) -> String {
 /// `cpu: 1/2` for every limited resource: those that limit limits, and the others.
 fn used_of_hard(quota: &Subject<'_>) -> (Vec<String>, Vec<String>) {
     let used = quota.at("/status/used");
-    let mut hard: Vec<(&String, &Value)> =
-        quota.at("/status/hard").as_object().into_iter().flatten().collect();
+    let mut hard: Vec<(&String, &Value)> = quota
+        .at("/status/hard")
+        .as_object()
+        .into_iter()
+        .flatten()
+        .collect();
     hard.sort_unstable_by_key(|(resource, _)| *resource);
     let told = hard.into_iter().map(|(resource, hard)| {
         let used = canonical(used.get(resource).unwrap_or(&Value::Null));

@@ -3,9 +3,7 @@
 use serde_json::Value;
 
 use super::super::subject::{Part, Subject, word};
-use super::{
-    AGE, NAME, NAME_AND_AGE, Printer, SPEC, SPEC_AND_STATUS, flag, number, text,
-};
+use super::{AGE, NAME, NAME_AND_AGE, Printer, SPEC, SPEC_AND_STATUS, flag, number, text};
 
 pub(super) fn printer(kind: &str) -> Option<&'static Printer> {
     Some(match kind {
@@ -22,7 +20,14 @@ pub(super) fn printer(kind: &str) -> Option<&'static Printer> {
 }
 
 static CLAIM: Printer = Printer {
-    columns: &[NAME, text("State", "Whether it has devices, and whether a pod uses them."), AGE],
+    columns: &[
+        NAME,
+        text(
+            "State",
+            "Whether it has devices, and whether a pod uses them.",
+        ),
+        AGE,
+    ],
     keep: &[Part::Whole("status")],
     cells: |subject| {
         let allocated = !subject.at("/status/allocation").is_null();
@@ -33,7 +38,10 @@ static CLAIM: Printer = Printer {
             (allocated, "allocated"),
             (reserved, "reserved"),
         ];
-        let states = states.iter().filter(|(holds, _)| *holds).map(|(_, state)| *state);
+        let states = states
+            .iter()
+            .filter(|(holds, _)| *holds)
+            .map(|(_, state)| *state);
         let state = states.collect::<Vec<_>>().join(",");
         vec![subject.name().into(), state.into(), subject.age().into()]
     },
@@ -111,11 +119,18 @@ static PRIORITY_CLASS: Printer = Printer {
     columns: &[
         NAME,
         number("Value", "The priority of its pods."),
-        flag("Global-Default", "Whether pods without a class are of this one."),
+        flag(
+            "Global-Default",
+            "Whether pods without a class are of this one.",
+        ),
         AGE,
         text("PreemptionPolicy", "Whether its pods push others out."),
     ],
-    keep: &[Part::Whole("value"), Part::Whole("globalDefault"), Part::Whole("preemptionPolicy")],
+    keep: &[
+        Part::Whole("value"),
+        Part::Whole("globalDefault"),
+        Part::Whole("preemptionPolicy"),
+    ],
     cells: |subject| {
         vec![
             subject.name().into(),
@@ -142,7 +157,10 @@ static POD_GROUP: Printer = Printer {
             Value::Null => "Basic",
             _ => "Gang",
         };
-        let status = match (subject.condition("DisruptionTarget"), subject.condition("PodGroupScheduled")) {
+        let status = match (
+            subject.condition("DisruptionTarget"),
+            subject.condition("PodGroupScheduled"),
+        ) {
             (Some(target), _) => word(target, "reason"),
             (None, Some(scheduled)) if word(scheduled, "status") == "True" => "Scheduled",
             (None, Some(_)) => "Unschedulable",
@@ -164,10 +182,18 @@ static POD_GROUP: Printer = Printer {
 };
 
 static RUNTIME_CLASS: Printer = Printer {
-    columns: &[NAME, text("Handler", "What the node's runtime calls it."), AGE],
+    columns: &[
+        NAME,
+        text("Handler", "What the node's runtime calls it."),
+        AGE,
+    ],
     keep: &[Part::Whole("handler")],
     cells: |subject| {
-        vec![subject.name().into(), subject.text("/handler").into(), subject.age().into()]
+        vec![
+            subject.name().into(),
+            subject.text("/handler").into(),
+            subject.age().into(),
+        ]
     },
     outcome: None,
 };
@@ -177,7 +203,8 @@ fn pool_status(request: &Subject<'_>) -> Vec<Value> {
     let count = request.number("/status/poolCount");
     let shown = i64::try_from(pools.len()).unwrap_or(i64::MAX);
     let decided = request.list("/status/conditions").iter().find(|condition| {
-        matches!(word(condition, "type"), "Complete" | "Failed") && word(condition, "status") == "True"
+        matches!(word(condition, "type"), "Complete" | "Failed")
+            && word(condition, "status") == "True"
     });
     let decision = decided.map_or("Pending", |condition| word(condition, "type"));
     let status = match decision {
@@ -185,16 +212,27 @@ fn pool_status(request: &Subject<'_>) -> Vec<Value> {
         other => other.to_owned(),
     };
     let completed = match decided {
-        Some(condition) if decision == "Complete" => request.since(&condition["lastTransitionTime"]),
+        Some(condition) if decision == "Complete" => {
+            request.since(&condition["lastTransitionTime"])
+        }
         _ => "<none>".to_owned(),
     };
     let counted = !request.at("/status").is_null() && decision != "Failed";
-    let told = |sum: i64| Value::from(if counted { sum.to_string() } else { "-".to_owned() });
+    let told = |sum: i64| {
+        Value::from(if counted {
+            sum.to_string()
+        } else {
+            "-".to_owned()
+        })
+    };
     let sum = |field: &str| {
         let devices = pools.iter().filter_map(|pool| pool[field].as_i64());
         told(devices.fold(0, i64::saturating_add))
     };
-    let errors = pools.iter().filter(|pool| !pool["validationError"].is_null()).count();
+    let errors = pools
+        .iter()
+        .filter(|pool| !pool["validationError"].is_null())
+        .count();
     vec![
         request.name().into(),
         request.text("/spec/driver").into(),

@@ -31,8 +31,10 @@ pub(super) struct Printer {
 }
 
 /// The column that names the object.
-pub(super) const NAME: Column<'static> =
-    Column { format: "name", ..text("Name", "The object's name, unique within its namespace.") };
+pub(super) const NAME: Column<'static> = Column {
+    format: "name",
+    ..text("Name", "The object's name, unique within its namespace.")
+};
 const AGE: Column<'static> = text("Age", "How long ago the object was made.");
 const SPEC: &[Part] = &[Part::Whole("spec")];
 const SPEC_AND_STATUS: &[Part] = &[Part::Whole("spec"), Part::Whole("status")];
@@ -50,9 +52,9 @@ pub(super) fn printer(group: &str, kind: &str) -> &'static Printer {
         "rbac.authorization.k8s.io" | "certificates.k8s.io" | "coordination.k8s.io" => {
             access::printer(kind)
         }
-        "admissionregistration.k8s.io" | "flowcontrol.apiserver.k8s.io" | "apiregistration.k8s.io" => {
-            admission::printer(kind)
-        }
+        "admissionregistration.k8s.io"
+        | "flowcontrol.apiserver.k8s.io"
+        | "apiregistration.k8s.io" => admission::printer(kind),
         "resource.k8s.io" | "scheduling.k8s.io" | "node.k8s.io" => device::printer(kind),
         "events.k8s.io" => cluster::printer(kind),
         _ => None,
@@ -74,7 +76,10 @@ fn core(kind: &str) -> Option<&'static Printer> {
 static DEFAULT: Printer = Printer {
     columns: &[
         NAME,
-        Column { kind: "date", ..text("Created At", "When the object was made, in UTC.") },
+        Column {
+            kind: "date",
+            ..text("Created At", "When the object was made, in UTC.")
+        },
     ],
     keep: &[],
     cells: |subject| {
@@ -97,20 +102,35 @@ static NAME_AND_AGE: Printer = Printer {
 };
 
 const fn text(name: &'static str, description: &'static str) -> Column<'static> {
-    Column { name, kind: "string", format: "", description, priority: 0 }
+    Column {
+        name,
+        kind: "string",
+        format: "",
+        description,
+        priority: 0,
+    }
 }
 
 const fn number(name: &'static str, description: &'static str) -> Column<'static> {
-    Column { kind: "integer", ..text(name, description) }
+    Column {
+        kind: "integer",
+        ..text(name, description)
+    }
 }
 
 const fn flag(name: &'static str, description: &'static str) -> Column<'static> {
-    Column { kind: "boolean", ..text(name, description) }
+    Column {
+        kind: "boolean",
+        ..text(name, description)
+    }
 }
 
 /// A column that only a wide table shows.
 const fn wide(column: Column<'static>) -> Column<'static> {
-    Column { priority: 1, ..column }
+    Column {
+        priority: 1,
+        ..column
+    }
 }
 
 /// `<none>` for an empty text.
@@ -137,7 +157,10 @@ fn first_few(list: &[String], most: usize, separator: &str) -> String {
 /// The names and the images of containers, each with commas between.
 fn containers(containers: &[Value]) -> (String, String) {
     let joined = |field| {
-        let all: Vec<&str> = containers.iter().map(|container| word(container, field)).collect();
+        let all: Vec<&str> = containers
+            .iter()
+            .map(|container| word(container, field))
+            .collect();
         all.join(",")
     };
     (joined("name"), joined("image"))

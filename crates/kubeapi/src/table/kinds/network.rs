@@ -33,14 +33,24 @@ static SERVICE: Printer = Printer {
         text("Type", "How far the service is reachable."),
         text("Cluster-IP", "Its address within the cluster."),
         text("External-IP", "Its addresses from outside."),
-        text("Port(s)", "Its ports, with the ports of nodes that lead to them."),
+        text(
+            "Port(s)",
+            "Its ports, with the ports of nodes that lead to them.",
+        ),
         AGE,
         wide(text("Selector", "The labels of the pods behind it.")),
     ],
     keep: SPEC_AND_STATUS,
     cells: |subject| {
-        let first = or(subject.text("/spec/clusterIPs/0"), subject.text("/spec/clusterIP"));
-        let ports: Vec<String> = subject.list("/spec/ports").iter().map(service_port).collect();
+        let first = or(
+            subject.text("/spec/clusterIPs/0"),
+            subject.text("/spec/clusterIP"),
+        );
+        let ports: Vec<String> = subject
+            .list("/spec/ports")
+            .iter()
+            .map(service_port)
+            .collect();
         vec![
             subject.name().into(),
             subject.text_or("/spec/type", "ClusterIP").into(),
@@ -55,11 +65,19 @@ static SERVICE: Printer = Printer {
 };
 
 static ENDPOINTS: Printer = Printer {
-    columns: &[NAME, text("Endpoints", "The first addresses and ports."), AGE],
+    columns: &[
+        NAME,
+        text("Endpoints", "The first addresses and ports."),
+        AGE,
+    ],
     keep: &[Part::Whole("subsets")],
     cells: |subject| {
         let endpoints = endpoints(subject.list("/subsets"));
-        vec![subject.name().into(), endpoints.into(), subject.age().into()]
+        vec![
+            subject.name().into(),
+            endpoints.into(),
+            subject.age().into(),
+        ]
     },
     outcome: None,
 };
@@ -72,7 +90,11 @@ static ENDPOINT_SLICE: Printer = Printer {
         text("Endpoints", "The first addresses."),
         AGE,
     ],
-    keep: &[Part::Whole("addressType"), Part::Whole("ports"), Part::Whole("endpoints")],
+    keep: &[
+        Part::Whole("addressType"),
+        Part::Whole("ports"),
+        Part::Whole("endpoints"),
+    ],
     cells: |subject| {
         let ports: Vec<String> = subject.list("/ports").iter().map(slice_port).collect();
         let addresses: Vec<String> = subject
@@ -142,13 +164,22 @@ static INGRESS_CLASS: Printer = Printer {
             }
         };
         let controller = subject.text("/spec/controller");
-        vec![name.into(), controller.into(), parameters.into(), subject.age().into()]
+        vec![
+            name.into(),
+            controller.into(),
+            parameters.into(),
+            subject.age().into(),
+        ]
     },
     outcome: None,
 };
 
 static NETWORK_POLICY: Printer = Printer {
-    columns: &[NAME, text("Pod-Selector", "The labels of the pods it is about."), AGE],
+    columns: &[
+        NAME,
+        text("Pod-Selector", "The labels of the pods it is about."),
+        AGE,
+    ],
     keep: SPEC,
     cells: |subject| {
         let selector = format_selector(subject.at("/spec/podSelector"));
@@ -158,7 +189,14 @@ static NETWORK_POLICY: Printer = Printer {
 };
 
 static SERVICE_CIDR: Printer = Printer {
-    columns: &[NAME, text("CIDRs", "The ranges that addresses of services are taken from."), AGE],
+    columns: &[
+        NAME,
+        text(
+            "CIDRs",
+            "The ranges that addresses of services are taken from.",
+        ),
+        AGE,
+    ],
     keep: SPEC,
     cells: |subject| {
         let ranges = words(subject.list("/spec/cidrs")).join(",");
@@ -215,7 +253,9 @@ fn external_ip(service: &Subject<'_>) -> String {
 
 /// The addresses or names of a load balancer, each once, in order.
 fn balancer(ingress: &[Value]) -> String {
-    let given = ingress.iter().map(|entry| or(word(entry, "ip"), word(entry, "hostname")));
+    let given = ingress
+        .iter()
+        .map(|entry| or(word(entry, "ip"), word(entry, "hostname")));
     let given: BTreeSet<&str> = given.filter(|address| !address.is_empty()).collect();
     given.into_iter().collect::<Vec<_>>().join(",")
 }
@@ -226,8 +266,12 @@ fn endpoints(subsets: &[Value]) -> String {
     }
     let mut all = Vec::new();
     for subset in subsets {
-        let addresses: Vec<&str> =
-            subset["addresses"].as_array().into_iter().flatten().map(|one| word(one, "ip")).collect();
+        let addresses: Vec<&str> = subset["addresses"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|one| word(one, "ip"))
+            .collect();
         let ports = subset["ports"].as_array().map_or(&[][..], Vec::as_slice);
         if ports.is_empty() {
             all.extend(addresses.iter().map(|address| (*address).to_owned()));
@@ -253,7 +297,10 @@ fn slice_port(port: &Value) -> String {
 
 /// The hosts of the first rules; how many more is told by rules, as not every rule has a host.
 fn hosts(rules: &[Value]) -> String {
-    let named = rules.iter().enumerate().map(|(at, rule)| (at, word(rule, "host")));
+    let named = rules
+        .iter()
+        .enumerate()
+        .map(|(at, rule)| (at, word(rule, "host")));
     let named = named.filter(|(_, host)| !host.is_empty()).take(SHOWN);
     let (places, hosts): (Vec<usize>, Vec<&str>) = named.unzip();
     match places.last() {

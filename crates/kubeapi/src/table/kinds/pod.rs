@@ -21,12 +21,21 @@ static POD: Printer = Printer {
         NAME,
         text("Ready", "How many containers are ready, of how many."),
         text("Status", "What the containers are doing, taken together."),
-        text("Restarts", "How often containers started again, and when last."),
+        text(
+            "Restarts",
+            "How often containers started again, and when last.",
+        ),
         AGE,
         wide(text("IP", "The pod's first address.")),
         wide(text("Node", "The node that the pod runs on.")),
-        wide(text("Nominated Node", "The node that is being cleared for the pod.")),
-        wide(text("Readiness Gates", "How many readiness gates are passed, of how many.")),
+        wide(text(
+            "Nominated Node",
+            "The node that is being cleared for the pod.",
+        )),
+        wide(text(
+            "Readiness Gates",
+            "How many readiness gates are passed, of how many.",
+        )),
     ],
     keep: SPEC_AND_STATUS,
     cells: pod,
@@ -48,7 +57,12 @@ static TEMPLATE: Printer = Printer {
     cells: |template| {
         let (names, images) = containers(template.list("/template/spec/containers"));
         let labels = format_labels(template.at("/template/metadata/labels"));
-        vec![template.name().into(), names.into(), images.into(), labels.into()]
+        vec![
+            template.name().into(),
+            names.into(),
+            images.into(),
+            labels.into(),
+        ]
     },
     outcome: None,
 };
@@ -60,14 +74,22 @@ fn pod(pod: &Subject<'_>) -> Vec<Value> {
         (count, Some(last)) => format!("{count} ({} ago)", age::since(last, pod.now)),
     };
     let total = pod.list("/spec/containers").len()
-        + pod.list("/spec/initContainers").iter().filter(|init| keeps_running(init)).count();
+        + pod
+            .list("/spec/initContainers")
+            .iter()
+            .filter(|init| keeps_running(init))
+            .count();
     vec![
         pod.name().into(),
         format!("{}/{total}", summary.ready).into(),
         summary.reason.into(),
         restarts.into(),
         pod.age().into(),
-        or_none(or(pod.text("/status/podIPs/0/ip"), pod.text("/status/podIP"))).into(),
+        or_none(or(
+            pod.text("/status/podIPs/0/ip"),
+            pod.text("/status/podIP"),
+        ))
+        .into(),
         or_none(pod.text("/spec/nodeName")).into(),
         or_none(pod.text("/status/nominatedNodeName")).into(),
         readiness_gates(pod).into(),
@@ -124,7 +146,9 @@ impl Summary {
         }
         let ended = matches!(phase, "Succeeded" | "Failed");
         match pod.is_terminating() {
-            true if pod.text("/status/reason") == "NodeLost" => summary.reason = "Unknown".to_owned(),
+            true if pod.text("/status/reason") == "NodeLost" => {
+                summary.reason = "Unknown".to_owned()
+            }
             true if !ended => summary.reason = "Terminating".to_owned(),
             _ => {}
         }
@@ -138,11 +162,16 @@ impl Summary {
         for (at, container) in pod.list("/status/initContainerStatuses").iter().enumerate() {
             self.restarts.add(container);
             let name = word(container, "name");
-            let sidecar = specs.iter().any(|spec| word(spec, "name") == name && keeps_running(spec));
+            let sidecar = specs
+                .iter()
+                .any(|spec| word(spec, "name") == name && keeps_running(spec));
             if sidecar {
                 sidecars.add(container);
             }
-            let (ended, waiting) = (&container["state"]["terminated"], &container["state"]["waiting"]);
+            let (ended, waiting) = (
+                &container["state"]["terminated"],
+                &container["state"]["waiting"],
+            );
             let why = word(waiting, "reason");
             if !ended.is_null() && ended["exitCode"].as_i64().unwrap_or_default() == 0 {
                 continue;
@@ -196,8 +225,14 @@ impl Summary {
 }
 
 fn ended_reason(ended: &Value) -> String {
-    match (word(ended, "reason"), ended["signal"].as_i64().unwrap_or_default()) {
-        ("", 0) => format!("ExitCode:{}", ended["exitCode"].as_i64().unwrap_or_default()),
+    match (
+        word(ended, "reason"),
+        ended["signal"].as_i64().unwrap_or_default(),
+    ) {
+        ("", 0) => format!(
+            "ExitCode:{}",
+            ended["exitCode"].as_i64().unwrap_or_default()
+        ),
         ("", signal) => format!("Signal:{signal}"),
         (reason, _) => reason.to_owned(),
     }
@@ -210,7 +245,10 @@ fn keeps_running(init: &Value) -> bool {
 
 fn readiness_gates(pod: &Subject<'_>) -> String {
     let gates = pod.list("/spec/readinessGates");
-    let passed = gates.iter().filter(|gate| pod.has_condition(word(gate, "conditionType"))).count();
+    let passed = gates
+        .iter()
+        .filter(|gate| pod.has_condition(word(gate, "conditionType")))
+        .count();
     match gates.len() {
         0 => "<none>".to_owned(),
         all => format!("{passed}/{all}"),

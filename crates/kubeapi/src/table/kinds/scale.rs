@@ -18,7 +18,10 @@ static AUTOSCALER: Printer = Printer {
     columns: &[
         NAME,
         text("Reference", "What is scaled."),
-        text("Targets", "What is measured now, against what it should be."),
+        text(
+            "Targets",
+            "What is measured now, against what it should be.",
+        ),
         text("MinPods", "The fewest pods."),
         text("MaxPods", "The most pods."),
         text("Replicas", "How many pods there are."),
@@ -32,7 +35,9 @@ static AUTOSCALER: Printer = Printer {
             subject.name().into(),
             format!("{}/{}", word(target, "kind"), word(target, "name")).into(),
             targets(subject).into(),
-            least.map_or_else(|| "<unset>".to_owned(), |least| least.to_string()).into(),
+            least
+                .map_or_else(|| "<unset>".to_owned(), |least| least.to_string())
+                .into(),
             subject.number("/spec/maxReplicas").into(),
             subject.number("/status/currentReplicas").into(),
             subject.age().into(),
@@ -66,7 +71,9 @@ const TARGETS_SHOWN: usize = 2;
 fn targets(subject: &Subject<'_>) -> String {
     // autoscaling/v1 has one metric, and says it in two fields.
     if let Some(target) = subject.at("/spec/targetCPUUtilizationPercentage").as_i64() {
-        let current = subject.at("/status/currentCPUUtilizationPercentage").as_i64();
+        let current = subject
+            .at("/status/currentCPUUtilizationPercentage")
+            .as_i64();
         return format!("cpu: {}/{target}%", percent(current, "<unknown>"));
     }
     let specs = subject.list("/spec/metrics");
@@ -108,13 +115,23 @@ fn metric(spec: &Value, status: &Value) -> String {
             (Value::Null, " (avg)") => "<unknown>".to_owned(),
             (average, _) => known(average),
         };
-        return format!("{prefix}{average}/{}{averaged}", canonical(&target["averageValue"]));
+        return format!(
+            "{prefix}{average}/{}{averaged}",
+            canonical(&target["averageValue"])
+        );
     }
     if is_resource {
         let used = percent(current["averageUtilization"].as_i64(), "<unknown>");
-        return format!("{prefix}{used}/{}", percent(target["averageUtilization"].as_i64(), "<auto>"));
+        return format!(
+            "{prefix}{used}/{}",
+            percent(target["averageUtilization"].as_i64(), "<auto>")
+        );
     }
-    format!("{}/{}", known(&current["value"]), canonical(&target["value"]))
+    format!(
+        "{}/{}",
+        known(&current["value"]),
+        canonical(&target["value"])
+    )
 }
 
 fn percent(value: Option<i64>, missing: &str) -> String {

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::super::quantity::canonical;
 use super::super::subject::{Part, Subject, word, words};
 use super::{
-    AGE, Column, NAME, Printer, SPEC, SPEC_AND_STATUS, first_few, flag, number, or,
-    or_none, qualified, text, wide,
+    AGE, Column, NAME, Printer, SPEC, SPEC_AND_STATUS, first_few, flag, number, or, or_none,
+    qualified, text, wide,
 };
 
 pub(super) fn printer(kind: &str) -> Option<&'static Printer> {
@@ -25,12 +25,16 @@ pub(super) fn printer(kind: &str) -> Option<&'static Printer> {
     })
 }
 
-const VOLUME_MODE: Column<'static> =
-    wide(text("VolumeMode", "Whether it is a file system or a block device."));
+const VOLUME_MODE: Column<'static> = wide(text(
+    "VolumeMode",
+    "Whether it is a file system or a block device.",
+));
 const ACCESS_MODES: Column<'static> = text("Access Modes", "Who may use it at once, and how.");
 const STORAGE_CLASS_NAME: Column<'static> = text("StorageClass", "The class it is of.");
-const ATTRIBUTES_CLASS_NAME: Column<'static> =
-    text("VolumeAttributesClass", "The class of attributes that can be changed.");
+const ATTRIBUTES_CLASS_NAME: Column<'static> = text(
+    "VolumeAttributesClass",
+    "The class of attributes that can be changed.",
+);
 
 static VOLUME: Printer = Printer {
     columns: &[
@@ -38,7 +42,10 @@ static VOLUME: Printer = Printer {
         text("Capacity", "Its size."),
         ACCESS_MODES,
         text("Reclaim Policy", "What becomes of it when its claim goes."),
-        text("Status", "Whether it is available, bound, released or failed."),
+        text(
+            "Status",
+            "Whether it is available, bound, released or failed.",
+        ),
         text("Claim", "The claim that has it."),
         STORAGE_CLASS_NAME,
         ATTRIBUTES_CLASS_NAME,
@@ -60,7 +67,9 @@ static VOLUME: Printer = Printer {
             phase(subject).into(),
             claim.into(),
             storage_class(subject).into(),
-            subject.text_or("/spec/volumeAttributesClassName", "<unset>").into(),
+            subject
+                .text_or("/spec/volumeAttributesClassName", "<unset>")
+                .into(),
             subject.text("/status/reason").into(),
             subject.age().into(),
             subject.text_or("/spec/volumeMode", "<unset>").into(),
@@ -98,7 +107,9 @@ static CLAIM: Printer = Printer {
             capacity.into(),
             modes.into(),
             storage_class(subject).into(),
-            subject.text_or("/spec/volumeAttributesClassName", "<unset>").into(),
+            subject
+                .text_or("/spec/volumeAttributesClassName", "<unset>")
+                .into(),
             subject.age().into(),
             subject.text_or("/spec/volumeMode", "<unset>").into(),
         ]
@@ -110,7 +121,10 @@ static STORAGE_CLASS: Printer = Printer {
     columns: &[
         NAME,
         text("Provisioner", "Who makes volumes of the class."),
-        text("ReclaimPolicy", "What becomes of a volume when its claim goes."),
+        text(
+            "ReclaimPolicy",
+            "What becomes of a volume when its claim goes.",
+        ),
         text("VolumeBindingMode", "When a volume is made and bound."),
         text("AllowVolumeExpansion", "Whether volumes can grow."),
         AGE,
@@ -126,7 +140,9 @@ static STORAGE_CLASS: Printer = Printer {
             "storageclass.kubernetes.io/is-default-class",
             "storageclass.beta.kubernetes.io/is-default-class",
         ];
-        let is_default = marked.iter().any(|mark| word(subject.meta("annotations"), mark) == "true");
+        let is_default = marked
+            .iter()
+            .any(|mark| word(subject.meta("annotations"), mark) == "true");
         let name = match is_default {
             true => format!("{} (default)", subject.name()),
             false => subject.name().to_owned(),
@@ -144,10 +160,18 @@ static STORAGE_CLASS: Printer = Printer {
 };
 
 static ATTRIBUTES_CLASS: Printer = Printer {
-    columns: &[NAME, text("DriverName", "The driver that knows the attributes."), AGE],
+    columns: &[
+        NAME,
+        text("DriverName", "The driver that knows the attributes."),
+        AGE,
+    ],
     keep: &[Part::Whole("driverName")],
     cells: |subject| {
-        vec![subject.name().into(), subject.text("/driverName").into(), subject.age().into()]
+        vec![
+            subject.name().into(),
+            subject.text("/driverName").into(),
+            subject.age().into(),
+        ]
     },
     outcome: None,
 };
@@ -155,7 +179,10 @@ static ATTRIBUTES_CLASS: Printer = Printer {
 static ATTACHMENT: Printer = Printer {
     columns: &[
         NAME,
-        Column { format: "name", ..text("Attacher", "The driver that attaches it.") },
+        Column {
+            format: "name",
+            ..text("Attacher", "The driver that attaches it.")
+        },
         text("PV", "The volume."),
         text("Node", "The node it is attached to."),
         flag("Attached", "Whether it is."),
@@ -176,7 +203,11 @@ static ATTACHMENT: Printer = Printer {
 };
 
 static CSI_NODE: Printer = Printer {
-    columns: &[NAME, number("Drivers", "How many storage drivers the node has."), AGE],
+    columns: &[
+        NAME,
+        number("Drivers", "How many storage drivers the node has."),
+        AGE,
+    ],
     keep: SPEC,
     cells: |subject| {
         let drivers = subject.list("/spec/drivers").len();
@@ -188,11 +219,26 @@ static CSI_NODE: Printer = Printer {
 static CSI_DRIVER: Printer = Printer {
     columns: &[
         NAME,
-        flag("AttachRequired", "Whether volumes are attached before they are mounted."),
-        flag("PodInfoOnMount", "Whether the driver is told about the pod."),
-        flag("StorageCapacity", "Whether the scheduler looks at free capacity."),
-        text("TokenRequests", "The audiences of the tokens that the driver gets."),
-        flag("RequiresRepublish", "Whether the driver is called again and again."),
+        flag(
+            "AttachRequired",
+            "Whether volumes are attached before they are mounted.",
+        ),
+        flag(
+            "PodInfoOnMount",
+            "Whether the driver is told about the pod.",
+        ),
+        flag(
+            "StorageCapacity",
+            "Whether the scheduler looks at free capacity.",
+        ),
+        text(
+            "TokenRequests",
+            "The audiences of the tokens that the driver gets.",
+        ),
+        flag(
+            "RequiresRepublish",
+            "Whether the driver is called again and again.",
+        ),
         text("Modes", "Whether volumes outlive their pods."),
         AGE,
     ],
@@ -200,9 +246,11 @@ static CSI_DRIVER: Printer = Printer {
     cells: |subject| {
         let tokens = match subject.at("/spec/tokenRequests").as_array() {
             None => "<unset>".to_owned(),
-            Some(requests) => {
-                requests.iter().map(|one| word(one, "audience")).collect::<Vec<_>>().join(",")
-            }
+            Some(requests) => requests
+                .iter()
+                .map(|one| word(one, "audience"))
+                .collect::<Vec<_>>()
+                .join(","),
         };
         vec![
             subject.name().into(),
@@ -221,19 +269,33 @@ static CSI_DRIVER: Printer = Printer {
 static STORAGE_VERSION: Printer = Printer {
     columns: &[
         NAME,
-        text("CommonEncodingVersion", "The version that all servers write."),
-        text("StorageVersions", "The version that each of the first servers writes."),
+        text(
+            "CommonEncodingVersion",
+            "The version that all servers write.",
+        ),
+        text(
+            "StorageVersions",
+            "The version that each of the first servers writes.",
+        ),
         AGE,
     ],
     keep: &[Part::Whole("status")],
     cells: |subject| {
         let servers = subject.list("/status/storageVersions").iter();
         let servers: Vec<String> = servers
-            .map(|one| format!("{}={}", word(one, "apiServerID"), word(one, "encodingVersion")))
+            .map(|one| {
+                format!(
+                    "{}={}",
+                    word(one, "apiServerID"),
+                    word(one, "encodingVersion")
+                )
+            })
             .collect();
         vec![
             subject.name().into(),
-            subject.text_or("/status/commonEncodingVersion", "<unset>").into(),
+            subject
+                .text_or("/status/commonEncodingVersion", "<unset>")
+                .into(),
             or(&first_few(&servers, 3, ","), "<unset>").into(),
             subject.age().into(),
         ]
@@ -258,7 +320,11 @@ static MIGRATION: Printer = Printer {
             .filter(|condition| word(condition, "status") == "True")
             .map(|condition| word(condition, "type"))
             .rfind(|kind| known.contains(kind));
-        vec![subject.name().into(), resource.into(), status.unwrap_or("Unknown").into()]
+        vec![
+            subject.name().into(),
+            resource.into(),
+            status.unwrap_or("Unknown").into(),
+        ]
     },
     outcome: None,
 };
@@ -272,7 +338,9 @@ fn phase<'s>(subject: &'s Subject<'_>) -> &'s str {
 
 /// The class's name; an annotation from before the field existed goes first.
 fn storage_class<'s>(subject: &'s Subject<'_>) -> &'s str {
-    let annotation = subject.meta("annotations").get("volume.beta.kubernetes.io/storage-class");
+    let annotation = subject
+        .meta("annotations")
+        .get("volume.beta.kubernetes.io/storage-class");
     let annotation = annotation.and_then(Value::as_str);
     annotation.unwrap_or_else(|| subject.text("/spec/storageClassName"))
 }
@@ -286,6 +354,9 @@ fn access_modes(modes: &[Value]) -> String {
         ("ReadWriteOncePod", "RWOP"),
     ];
     let modes = words(modes);
-    let short = known.iter().filter(|(mode, _)| modes.contains(mode)).map(|(_, short)| *short);
+    let short = known
+        .iter()
+        .filter(|(mode, _)| modes.contains(mode))
+        .map(|(_, short)| *short);
     short.collect::<Vec<_>>().join(",")
 }

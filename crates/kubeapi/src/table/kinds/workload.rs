@@ -36,7 +36,10 @@ static DEPLOYMENT: Printer = Printer {
         NAME,
         text("Ready", "How many pods are ready, of how many."),
         text("Up-to-date", "How many pods are of the newest template."),
-        text("Available", "How many pods have been ready for long enough."),
+        text(
+            "Available",
+            "How many pods have been ready for long enough.",
+        ),
         AGE,
         CONTAINERS,
         IMAGES,
@@ -61,14 +64,18 @@ static DEPLOYMENT: Printer = Printer {
 };
 
 static REPLICA_SET: Printer = Printer {
-    columns: &[NAME, DESIRED, CURRENT, READY, AGE, CONTAINERS, IMAGES, SELECTOR],
+    columns: &[
+        NAME, DESIRED, CURRENT, READY, AGE, CONTAINERS, IMAGES, SELECTOR,
+    ],
     keep: SPEC_AND_STATUS,
     cells: |subject| replicas(subject, format_selector(subject.at("/spec/selector"))),
     outcome: None,
 };
 
 static REPLICATION_CONTROLLER: Printer = Printer {
-    columns: &[NAME, DESIRED, CURRENT, READY, AGE, CONTAINERS, IMAGES, SELECTOR],
+    columns: &[
+        NAME, DESIRED, CURRENT, READY, AGE, CONTAINERS, IMAGES, SELECTOR,
+    ],
     keep: SPEC_AND_STATUS,
     cells: |subject| replicas(subject, format_labels(subject.at("/spec/selector"))),
     outcome: None,
@@ -86,7 +93,13 @@ static STATEFUL_SET: Printer = Printer {
     cells: |subject| {
         let (names, images) = containers(subject.list("/spec/template/spec/containers"));
         let ready = ready_of_desired(subject);
-        vec![subject.name().into(), ready, subject.age().into(), names.into(), images.into()]
+        vec![
+            subject.name().into(),
+            ready,
+            subject.age().into(),
+            names.into(),
+            images.into(),
+        ]
     },
     outcome: None,
 };
@@ -97,8 +110,14 @@ static DAEMON_SET: Printer = Printer {
         number("Desired", "How many nodes should run a pod."),
         number("Current", "How many nodes run a pod and should."),
         number("Ready", "How many nodes run a pod that is ready."),
-        number("Up-to-date", "How many nodes run a pod of the newest template."),
-        number("Available", "How many nodes run a pod that has been ready for long enough."),
+        number(
+            "Up-to-date",
+            "How many nodes run a pod of the newest template.",
+        ),
+        number(
+            "Available",
+            "How many nodes run a pod that has been ready for long enough.",
+        ),
         text("Node Selector", "The labels of the nodes that run a pod."),
         AGE,
         CONTAINERS,
@@ -135,10 +154,18 @@ static CONTROLLER_REVISION: Printer = Printer {
     keep: &[Part::Whole("revision")],
     cells: |subject| {
         let owners = subject.meta("ownerReferences").as_array();
-        let controller = owners.into_iter().flatten().find(|owner| owner["controller"] == true);
+        let controller = owners
+            .into_iter()
+            .flatten()
+            .find(|owner| owner["controller"] == true);
         let controller = controller.map_or_else(|| "<none>".to_owned(), owner_name);
         let revision = subject.number("/revision");
-        vec![subject.name().into(), controller.into(), revision.into(), subject.age().into()]
+        vec![
+            subject.name().into(),
+            controller.into(),
+            revision.into(),
+            subject.age().into(),
+        ]
     },
     outcome: None,
 };
@@ -147,7 +174,10 @@ static JOB: Printer = Printer {
     columns: &[
         NAME,
         text("Status", "How far it is."),
-        text("Completions", "How many pods succeeded, of how many that must."),
+        text(
+            "Completions",
+            "How many pods succeeded, of how many that must.",
+        ),
         text("Duration", "How long it ran, or has been running."),
         AGE,
         CONTAINERS,
@@ -246,7 +276,12 @@ fn desired(subject: &Subject<'_>) -> i64 {
 }
 
 fn ready_of_desired(subject: &Subject<'_>) -> Value {
-    format!("{}/{}", subject.number("/status/readyReplicas"), desired(subject)).into()
+    format!(
+        "{}/{}",
+        subject.number("/status/readyReplicas"),
+        desired(subject)
+    )
+    .into()
 }
 
 fn replicas(subject: &Subject<'_>, selector: String) -> Vec<Value> {
@@ -265,7 +300,9 @@ fn replicas(subject: &Subject<'_>, selector: String) -> Vec<Value> {
 
 /// `statefulset.apps/web`.
 fn owner_name(owner: &Value) -> String {
-    let group = word(owner, "apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let group = word(owner, "apiVersion")
+        .split_once('/')
+        .map_or("", |(group, _)| group);
     let kind = qualified(word(owner, "kind"), group).to_lowercase();
     format!("{kind}/{}", word(owner, "name"))
 }
@@ -284,7 +321,10 @@ fn job_status(job: &Subject<'_>) -> &'static str {
 
 fn completions(job: &Subject<'_>) -> String {
     let succeeded = job.number("/status/succeeded");
-    match (job.at("/spec/completions").as_i64(), job.number("/spec/parallelism")) {
+    match (
+        job.at("/spec/completions").as_i64(),
+        job.number("/spec/parallelism"),
+    ) {
         (Some(completions), _) => format!("{succeeded}/{completions}"),
         (None, parallel) if parallel > 1 => format!("{succeeded}/1 of {parallel}"),
         (None, _) => format!("{succeeded}/1"),

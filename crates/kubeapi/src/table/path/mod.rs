@@ -129,7 +129,13 @@ impl Step {
 impl Slice {
     fn of<'v>(&self, list: &'v [Value]) -> Result<Vec<&'v Value>, Lost> {
         let length = i64::try_from(list.len()).map_err(|_| Lost)?;
-        let from_end = |index: i64| if index < 0 { index.saturating_add(length) } else { index };
+        let from_end = |index: i64| {
+            if index < 0 {
+                index.saturating_add(length)
+            } else {
+                index
+            }
+        };
         let from = from_end(self.from.unwrap_or(0));
         let to = match (self.single, self.to) {
             (true, _) => from.saturating_add(1),
@@ -142,7 +148,9 @@ impl Slice {
             return Err(Lost);
         }
         let (from, to) = (usize::try_from(from), usize::try_from(to));
-        let (Ok(from), Ok(to)) = (from, to) else { return Err(Lost) };
+        let (Ok(from), Ok(to)) = (from, to) else {
+            return Err(Lost);
+        };
         Ok(list[from..to].iter().step_by(self.step).collect())
     }
 }
@@ -216,5 +224,7 @@ fn below<'v>(value: &'v Value, depth: usize, found: &mut Vec<&'v Value>) -> Resu
         return Err(Lost);
     }
     found.push(value);
-    children.into_iter().try_for_each(|child| below(child, depth - 1, found))
+    children
+        .into_iter()
+        .try_for_each(|child| below(child, depth - 1, found))
 }

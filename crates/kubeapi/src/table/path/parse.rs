@@ -39,7 +39,10 @@ pub(super) fn path(text: &str) -> Result<Path, NoPath> {
         return Err(NoPath::TooLong);
     }
     let text = text.trim();
-    let bare = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text);
+    let bare = text
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'))
+        .unwrap_or(text);
     steps(bare, NESTED_MAX)
 }
 
@@ -84,7 +87,9 @@ fn field<'t>(text: &'t str, steps: &mut Vec<Step>) -> &'t str {
     for (at, c) in text.char_indices() {
         match c {
             '\\' if !escaped => escaped = true,
-            '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}' | ' ' | '\t' | '\r' | '\n' if !escaped => {
+            '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}' | ' ' | '\t' | '\r' | '\n'
+                if !escaped =>
+            {
                 end = at;
                 break;
             }
@@ -118,7 +123,9 @@ fn bracket<'t>(text: &'t str, nested: usize, out: &mut Vec<Step>) -> Result<&'t 
         }
     }
     if inside.contains(',') {
-        let paths = inside.split(',').map(|one| steps(&format!("[{}]", one.trim()), nested));
+        let paths = inside
+            .split(',')
+            .map(|one| steps(&format!("[{}]", one.trim()), nested));
         out.push(Step::Any(paths.collect::<Result<_, _>>()?));
         return Ok(after);
     }
@@ -132,19 +139,37 @@ fn slice(text: &str) -> Result<Slice, NoPath> {
         "" => Ok(None),
         text => text.parse().map(Some).map_err(|_| wrong()),
     };
-    let everything = Slice { from: None, to: None, step: 1, single: false };
+    let everything = Slice {
+        from: None,
+        to: None,
+        step: 1,
+        single: false,
+    };
     if text == "*" {
         return Ok(everything);
     }
     match text.split(':').collect::<Vec<_>>().as_slice() {
-        [one] => Ok(Slice { from: Some(index(one)?.ok_or_else(wrong)?), single: true, ..everything }),
-        [from, to] => Ok(Slice { from: index(from)?, to: index(to)?, ..everything }),
+        [one] => Ok(Slice {
+            from: Some(index(one)?.ok_or_else(wrong)?),
+            single: true,
+            ..everything
+        }),
+        [from, to] => Ok(Slice {
+            from: index(from)?,
+            to: index(to)?,
+            ..everything
+        }),
         [from, to, step] => {
             let step = usize::try_from(index(step)?.unwrap_or(1)).map_err(|_| wrong())?;
             if step == 0 {
                 return Err(wrong());
             }
-            Ok(Slice { from: index(from)?, to: index(to)?, step, ..everything })
+            Ok(Slice {
+                from: index(from)?,
+                to: index(to)?,
+                step,
+                ..everything
+            })
         }
         _ => Err(wrong()),
     }
@@ -158,7 +183,9 @@ fn where_step(text: &str, nested: usize) -> Result<(Step, &str), NoPath> {
         return Ok((Step::Where(steps(inside, nested)?, Test::Exists), after));
     };
     let (left, rest) = inside.split_at(start);
-    let end = rest.find(|c| !is_operator(c)).ok_or(NoPath::Unclosed("a comparison"))?;
+    let end = rest
+        .find(|c| !is_operator(c))
+        .ok_or(NoPath::Unclosed("a comparison"))?;
     let (operator, right) = rest.split_at(end);
     let operator = match operator {
         "==" => Operator::Equal,
@@ -183,7 +210,9 @@ fn filter_end(text: &str) -> Result<(&str, &str), NoPath> {
             (None, '"' | '\'') => quote = Some(c),
             (Some(open), c) if open == c => quote = None,
             (None, ')') => {
-                let after = text[at + 1..].strip_prefix(']').ok_or(NoPath::Unclosed("["))?;
+                let after = text[at + 1..]
+                    .strip_prefix(']')
+                    .ok_or(NoPath::Unclosed("["))?;
                 return Ok((&text[..at], after));
             }
             _ => {}
@@ -211,7 +240,9 @@ fn quoted<'t>(text: &'t str, quote: char, steps: &mut Vec<Step>) -> Result<&'t s
 }
 
 fn number<'t>(text: &'t str, steps: &mut Vec<Step>) -> Result<&'t str, NoPath> {
-    let digits = text.trim_start_matches(['+', '-']).trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let digits = text
+        .trim_start_matches(['+', '-'])
+        .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let (number, rest) = text.split_at(text.len() - digits.len());
     let value = match (number.parse::<i64>(), number.parse::<f64>()) {
         (Ok(whole), _) => Value::from(whole),
@@ -223,7 +254,9 @@ fn number<'t>(text: &'t str, steps: &mut Vec<Step>) -> Result<&'t str, NoPath> {
 }
 
 fn fixed<'t>(text: &'t str, steps: &mut Vec<Step>) -> Option<&'t str> {
-    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_alphanumeric() && c != '_')
+        .unwrap_or(text.len());
     let (word, rest) = text.split_at(end);
     steps.push(Step::Fixed(Value::from(word.parse::<bool>().ok()?)));
     Some(rest)

@@ -107,7 +107,11 @@ impl<'k> Sheet<'k> {
 
     /// Tables of what a given printer prints.
     pub fn with_printer(printer: Printer<'k>, version: MetaVersion, include: Include) -> Self {
-        Self { printer, version, include }
+        Self {
+            printer,
+            version,
+            include,
+        }
     }
 
     /// The Table of a list of objects.
@@ -131,10 +135,22 @@ impl<'k> Sheet<'k> {
 
     /// The Table of one object: the answer to a get, or what stands in an event of a watch. A
     /// bookmark is an object too: nearly all of its cells are empty.
-    pub fn one(&self, object: &[u8], headings: Headings, now: Timestamp) -> Result<Vec<u8>, Status> {
+    pub fn one(
+        &self,
+        object: &[u8],
+        headings: Headings,
+        now: Timestamp,
+    ) -> Result<Vec<u8>, Status> {
         let subject = self.read(object, now)?;
-        let version = subject.meta("resourceVersion").as_str().unwrap_or_default().to_owned();
-        let meta = ListMeta { resource_version: &version, ..ListMeta::default() };
+        let version = subject
+            .meta("resourceVersion")
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        let meta = ListMeta {
+            resource_version: &version,
+            ..ListMeta::default()
+        };
         let mut out = Vec::with_capacity(1024);
         self.open(&mut out, &meta, headings);
         self.write_row(&mut out, object, subject);
@@ -188,7 +204,6 @@ impl<'k> Sheet<'k> {
     }
 }
 
-
 impl Column<'_> {
     /// The column as a TableColumnDefinition.
     pub fn to_json(&self) -> Value {
@@ -219,5 +234,9 @@ fn ends_initial_events(subject: &Subject<'_>) -> bool {
 }
 
 fn write_value(out: &mut Vec<u8>, value: &Value) {
-    serde_json::to_writer(out, value).expect("a JSON value in memory has only string keys and a Vec takes all bytes");
+    serde_json::to_writer(out, value)
+        .expect("a JSON value in memory has only string keys and a Vec takes all bytes");
 }
+
+#[cfg(test)]
+mod tests;
