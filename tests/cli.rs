@@ -348,7 +348,7 @@ fn a_json_log_is_json_on_every_line_but_the_last_word() {
 }
 
 fn mode(path: &Path) -> u32 {
-    fs::metadata(path).unwrap().mode() & 0o7777
+    fs::metadata(path).expect("it is there").mode() & 0o7777
 }
 
 /// Runs `holdfast up` on this folder until its kubeconfig is there, and stops it.
@@ -358,7 +358,7 @@ fn up_until_it_is_prepared(home: &Path) {
     let words = [
         "up",
         "--data-dir",
-        home.to_str().unwrap(),
+        home.to_str().expect("a path in UTF-8"),
         "--listen",
         "127.0.0.1:0",
     ];
@@ -366,7 +366,7 @@ fn up_until_it_is_prepared(home: &Path) {
         .stderr(Stdio::null())
         .stdout(Stdio::null())
         .spawn()
-        .unwrap();
+        .expect("the program starts");
     for _ in 0..2000 {
         if kubeconfig.exists() {
             break;
@@ -382,5 +382,5 @@ fn up_until_it_is_prepared(home: &Path) {
             .stderr(Stdio::null())
             .status(),
     );
-    child.wait().unwrap();
+    child.wait().expect("its end");
 }

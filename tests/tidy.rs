@@ -337,8 +337,13 @@ fn source_files() -> Vec<(String, String)> {
 fn is_written_by_people(path: &Path) -> bool {
     let endings = ["rs", "md", "toml", "yaml", "yml", "sh", "py"];
     let ending = path.extension().and_then(|ending| ending.to_str());
-    let in_ci = path.parent().is_some_and(|parent| parent.ends_with(".ci"));
-    in_ci || path.ends_with("justfile") || ending.is_some_and(|ending| endings.contains(&ending))
+    let name = |path: &Path| {
+        path.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    };
+    name(path).as_deref() == Some("justfile")
+        || path.parent().and_then(name).as_deref() == Some(".ci")
+        || ending.is_some_and(|ending| endings.contains(&ending))
 }
 
 fn is_test(path: &str) -> bool {
