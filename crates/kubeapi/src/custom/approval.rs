@@ -61,7 +61,11 @@ fn is_protected(group: &str) -> bool {
 }
 
 fn annotation(definition: &Definition) -> &str {
-    definition.metadata.annotations.get(ANNOTATION).map_or("", String::as_str)
+    definition
+        .metadata
+        .annotations
+        .get(ANNOTATION)
+        .map_or("", String::as_str)
 }
 
 fn approval(definition: &Definition) -> Approval {
@@ -93,7 +97,9 @@ fn is_url(text: &str) -> bool {
     };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
         && !host.is_empty()
         && !text.contains(|c: char| c.is_ascii_whitespace() || c.is_control())
 }

@@ -57,7 +57,9 @@ pub fn in_version<'b>(object: &'b [u8], api_version: &str) -> serde_json::Result
         api_version: Option<&'a RawValue>,
     }
     let written = serde_json::to_string(api_version)?;
-    let found = serde_json::from_slice::<Outer<'_>>(object)?.api_version.map(RawValue::get);
+    let found = serde_json::from_slice::<Outer<'_>>(object)?
+        .api_version
+        .map(RawValue::get);
     let Some(found) = found.filter(|found| *found != written) else {
         return Ok(Cow::Borrowed(object));
     };
@@ -123,8 +125,11 @@ pub fn prepare_update(object: &mut Value, old: &Value, status: StatusPart) {
 
 /// A write to the status alone: everything else is that of the old object.
 pub fn prepare_status_update(object: &mut Value, old: &Value) {
-    let status = object.as_object_mut().and_then(|fields| fields.shift_remove("status"));
-    let managed = object["metadata"].as_object_mut().and_then(|fields| fields.shift_remove("managedFields"));
+    let status = object
+        .as_object_mut()
+        .and_then(|fields| fields.shift_remove("status"));
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let managed = metadata.and_then(|fields| fields.shift_remove("managedFields"));
     object.clone_from(old);
     if let Some(fields) = object.as_object_mut() {
         fields.shift_remove("status");
@@ -141,7 +146,8 @@ fn same_but_metadata(one: &Value, other: &Value) -> bool {
     let rest = |object: &Value| -> Map<String, Value> {
         let fields = object.as_object().into_iter().flatten();
         let rest = fields.filter(|(name, _)| *name != "metadata" && *name != "apiVersion");
-        rest.map(|(name, value)| (name.clone(), value.clone())).collect()
+        rest.map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     };
     rest(one) == rest(other)
 }

@@ -58,7 +58,12 @@ pub fn admit_status_update(object: &mut Value, old: &Value) -> Result<(), Status
 fn refuse(definition: &Definition, causes: Vec<crate::status::Cause>) -> Result<(), Status> {
     match causes.is_empty() {
         true => Ok(()),
-        false => Err(Status::invalid(GROUP, KIND, &definition.metadata.name, causes)),
+        false => Err(Status::invalid(
+            GROUP,
+            KIND,
+            &definition.metadata.name,
+            causes,
+        )),
     }
 }
 

@@ -59,7 +59,10 @@ mod tests {
         for bad in ["", "1a", "-a", "a-", "A", "a.b", "a_b", "ä"] {
             assert_eq!(dns_1035_label(bad).len(), 1, "{bad}");
         }
-        assert_eq!(dns_1035_label(&"a".repeat(64)), ["must be no more than 63 bytes"]);
+        assert_eq!(
+            dns_1035_label(&"a".repeat(64)),
+            ["must be no more than 63 bytes"]
+        );
     }
 
     #[test]

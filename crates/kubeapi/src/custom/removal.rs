@@ -39,8 +39,9 @@ pub fn begin(object: &mut Value, now: Timestamp) {
         kind: "Terminating",
         status: "True",
         reason: "InstanceDeletionPending",
-        message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
-            .to_owned(),
+        message:
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+                .to_owned(),
     };
     set_condition(object, &pending, now);
 }
@@ -49,15 +50,34 @@ pub fn begin(object: &mut Value, now: Timestamp) {
 /// unless another finalizer holds it.
 pub fn advance(object: &mut Value, stage: &Stage, now: Timestamp) {
     let (status, reason, message) = match stage {
-        Stage::InProgress => {
-            ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
-        }
+        Stage::InProgress => (
+            "True",
+            "InstanceDeletionInProgress",
+            "CustomResource deletion is in progress",
+        ),
         Stage::Failed(why) => ("True", "InstanceDeletionFailed", why.as_str()),
-        Stage::Completed => ("False", "InstanceDeletionCompleted", "removed all instances"),
-        Stage::NeverEstablished => ("False", "NeverEstablished", "resource was never established"),
+        Stage::Completed => (
+            "False",
+            "InstanceDeletionCompleted",
+            "removed all instances",
+        ),
+        Stage::NeverEstablished => (
+            "False",
+            "NeverEstablished",
+            "resource was never established",
+        ),
     };
     let message = message.to_owned();
-    set_condition(object, &NewCondition { kind: "Terminating", status, reason, message }, now);
+    set_condition(
+        object,
+        &NewCondition {
+            kind: "Terminating",
+            status,
+            reason,
+            message,
+        },
+        now,
+    );
     if matches!(stage, Stage::Completed | Stage::NeverEstablished)
         && let Some(finalizers) = object["metadata"]["finalizers"].as_array_mut()
     {
