@@ -1,4 +1,5 @@
-//! Groups under k8s.io and kubernetes.io belong to the Kubernetes community: a definition in one says who approved it.
+//! Groups under k8s.io and kubernetes.io belong to the Kubernetes community: a definition in one
+//! says who approved it.
 
 use super::definition::Definition;
 use super::{cause, settle};
@@ -16,7 +17,8 @@ enum Approval {
     Invalid,
 }
 
-/// What is wrong with the approval of a definition. An approval that an update does not change is left alone.
+/// What is wrong with the approval of a definition. An approval that an update does not change is
+/// left alone.
 pub(super) fn check(definition: &Definition, old: Option<&Definition>) -> Option<Cause> {
     if !is_protected(&definition.spec.group) {
         return None;

@@ -1,4 +1,5 @@
-//! A CustomResourceDefinition as it is read. It is changed as JSON, so that nothing unknown is lost.
+//! A CustomResourceDefinition as it is read. It is changed as JSON, so that nothing unknown is
+//! lost.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -293,7 +294,8 @@ impl Version {
     }
 }
 
-/// null counts as missing, as it does in Kubernetes: generated definitions write `conditions: null`.
+/// null counts as missing, as it does in Kubernetes: generated definitions write `conditions:
+/// null`.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -302,7 +304,8 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// A JSON object. What is derived would take a list of the fields' values too; Kubernetes would not.
+/// A JSON object. What is derived would take a list of the fields' values too; Kubernetes would
+/// not.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {

@@ -1,4 +1,5 @@
-//! Objects of custom kinds: the version they are asked for in, their metadata, and the status apart from the rest.
+//! Objects of custom kinds: the version they are asked for in, their metadata, and the status apart
+//! from the rest.
 
 use std::borrow::Cow;
 
@@ -48,8 +49,8 @@ enum Holds {
     Objects,
 }
 
-/// A custom object in another of its versions. Without conversion webhooks all versions have the same fields, so only the name of
-/// the version changes.
+/// A custom object in another of its versions. Without conversion webhooks all versions have the
+/// same fields, so only the name of the version changes.
 pub fn in_version<'b>(object: &'b [u8], api_version: &str) -> serde_json::Result<Cow<'b, [u8]>> {
     #[derive(Deserialize)]
     struct Outer<'a> {
@@ -63,7 +64,8 @@ pub fn in_version<'b>(object: &'b [u8], api_version: &str) -> serde_json::Result
     let Some(found) = found.filter(|found| *found != written) else {
         return Ok(Cow::Borrowed(object));
     };
-    // The text that was found is a part of the object's bytes: the distance of the two is its place.
+    // The text that was found is a part of the object's bytes: the distance of the two is its
+    // place.
     let start = found.as_ptr().addr() - object.as_ptr().addr();
     let mut changed = Vec::with_capacity(object.len() + written.len());
     changed.extend_from_slice(&object[..start]);
@@ -72,8 +74,8 @@ pub fn in_version<'b>(object: &'b [u8], api_version: &str) -> serde_json::Result
     Ok(Cow::Owned(changed))
 }
 
-/// Gives the metadata the form that every kind has, whatever a schema says: unknown fields go, and fields of the wrong type are
-/// refused. Returns the names of the fields that went.
+/// Gives the metadata the form that every kind has, whatever a schema says: unknown fields go, and
+/// fields of the wrong type are refused. Returns the names of the fields that went.
 pub fn coerce_metadata(object: &mut Value) -> Result<Vec<String>, Status> {
     let metadata = match object.get_mut("metadata") {
         None => return Ok(Vec::new()),
@@ -101,7 +103,8 @@ pub fn coerce_metadata(object: &mut Value) -> Result<Vec<String>, Status> {
     }
 }
 
-/// A new object: it has no status yet where that stands on its own, and its generation is the first.
+/// A new object: it has no status yet where that stands on its own, and its generation is the
+/// first.
 pub fn prepare_create(object: &mut Value, status: StatusPart) {
     if let (StatusPart::Separate, Some(fields)) = (status, object.as_object_mut()) {
         fields.shift_remove("status");
@@ -109,8 +112,8 @@ pub fn prepare_create(object: &mut Value, status: StatusPart) {
     set_generation(object, 1);
 }
 
-/// An object that replaces another: the status stays where it stands on its own, and anything new outside of the metadata makes a
-/// new generation.
+/// An object that replaces another: the status stays where it stands on its own, and anything new
+/// outside of the metadata makes a new generation.
 pub fn prepare_update(object: &mut Value, old: &Value, status: StatusPart) {
     if let (StatusPart::Separate, Some(fields)) = (status, object.as_object_mut()) {
         match old.get("status") {

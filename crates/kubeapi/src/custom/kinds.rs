@@ -25,8 +25,8 @@ const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// The kinds that a definition brings: none before it is established.
 ///
-/// A stored definition was checked when it was written; a schema that cannot be read all the same is an error and not a kind
-/// without a schema, for that would keep what the schema prunes.
+/// A stored definition was checked when it was written; a schema that cannot be read all the same
+/// is an error and not a kind without a schema, for that would keep what the schema prunes.
 pub fn kinds(definition: &Definition) -> Result<Vec<Arc<Kind>>, TooDeep> {
     if !definition.has_condition("Established") {
         return Ok(Vec::new());

@@ -1,4 +1,5 @@
-//! Defaults of a definition, and what a writer cannot set: its status, on one side, and all else, on the other.
+//! Defaults of a definition, and what a writer cannot set: its status, on one side, and all else,
+//! on the other.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +12,8 @@ pub(super) fn for_create(object: &mut Value) {
     record_storage_version(object);
 }
 
-/// Fills in defaults and keeps the status of the old definition, with the version that objects are stored in from now on.
+/// Fills in defaults and keeps the status of the old definition, with the version that objects are
+/// stored in from now on.
 pub(super) fn for_update(object: &mut Value, old: &Value) {
     fill(object);
     if let Some(fields) = object.as_object_mut() {

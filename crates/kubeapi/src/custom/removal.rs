@@ -1,4 +1,5 @@
-//! The end of a definition. Its objects go first; a finalizer holds the definition until they are gone.
+//! The end of a definition. Its objects go first; a finalizer holds the definition until they are
+//! gone.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -46,8 +47,8 @@ pub fn begin(object: &mut Value, now: Timestamp) {
     set_condition(object, &pending, now);
 }
 
-/// Records how far the removal is. When the objects are gone, the finalizer goes too, and what is left is to be deleted
-/// unless another finalizer holds it.
+/// Records how far the removal is. When the objects are gone, the finalizer goes too, and what is
+/// left is to be deleted unless another finalizer holds it.
 pub fn advance(object: &mut Value, stage: &Stage, now: Timestamp) {
     let (status, reason, message) = match stage {
         Stage::InProgress => (

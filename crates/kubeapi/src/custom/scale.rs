@@ -104,8 +104,9 @@ impl ScalePaths {
         }))
     }
 
-    /// Writes a Scale into the object that it is of: the replicas that should be, and the version that the writer saw, so that a
-    /// conflict is noticed. `resource` is what a refusal names: group and plural.
+    /// Writes a Scale into the object that it is of: the replicas that should be, and the version
+    /// that the writer saw, so that a conflict is noticed. `resource` is what a refusal names:
+    /// group and plural.
     pub fn write(
         &self,
         object: &mut Value,

@@ -1,4 +1,5 @@
-//! The names and conditions of a definition, as the controllers of a real cluster would set them, at once.
+//! The names and conditions of a definition, as the controllers of a real cluster would set them,
+//! at once.
 
 use std::collections::BTreeSet;
 
@@ -27,10 +28,11 @@ pub enum Settled {
     Unchanged,
 }
 
-/// Gives a definition the names that are free in its group, and establishes it when it has them all. `others` are the accepted
-/// names of the other definitions in the group.
+/// Gives a definition the names that are free in its group, and establishes it when it has them
+/// all. `others` are the accepted names of the other definitions in the group.
 ///
-/// To be called for a definition that is written, and for the others of its group when names become free.
+/// To be called for a definition that is written, and for the others of its group when names become
+/// free.
 pub fn settle(object: &mut Value, others: &[Names], now: Timestamp) -> Result<Settled, Status> {
     let definition = Definition::read(object)?;
     let before = object.get("status").cloned();

@@ -6,8 +6,10 @@ use super::*;
 
 mod ends;
 mod objects;
+mod paths;
 mod scales;
 mod settling;
+mod updates;
 mod validation;
 
 fn now() -> Timestamp {
@@ -37,7 +39,10 @@ fn definition() -> Value {
         "metadata": {"name": "crontabs.stable.example.com"},
         "spec": {
             "group": "stable.example.com", "scope": "Namespaced",
-            "names": {"plural": "crontabs", "kind": "CronTab", "shortNames": ["ct"], "categories": ["all"]},
+            "names": {
+                "plural": "crontabs", "kind": "CronTab", "shortNames": ["ct"],
+                "categories": ["all"],
+            },
             "versions": [version("v1")],
         },
     })

@@ -71,7 +71,8 @@ fn metadata_of_the_wrong_type_is_refused() {
 }
 
 fn object(spec: i64, status: i64) -> Value {
-    json!({"apiVersion": "x/v1", "metadata": {"name": "a", "generation": 4}, "spec": spec, "status": status})
+    json!({"apiVersion": "x/v1", "metadata": {"name": "a", "generation": 4}, "spec": spec,
+        "status": status})
 }
 
 #[test]

@@ -103,7 +103,8 @@ fn a_scale_that_cannot_be_is_refused() {
         .unwrap_err();
     assert_eq!(
         refused.message,
-        "Scale.autoscaling \"web\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+        "Scale.autoscaling \"web\" is invalid: spec.replicas: Invalid value: -1: must be greater \
+         than or equal to 0"
     );
     for odd in [json!("3"), json!(1.5), json!(5_000_000_000_i64)] {
         let refused = paths()
@@ -118,7 +119,8 @@ fn a_scale_that_cannot_be_is_refused() {
         .unwrap_err();
     assert_eq!(
         refused.message,
-        "Operation cannot be fulfilled on deployments/scale.apps \"web\": Precondition failed: UID in \
+        "Operation cannot be fulfilled on deployments/scale.apps \"web\": Precondition failed: \
+         UID in \
          precondition: u2, UID in object meta: u1"
     );
 }

@@ -20,13 +20,15 @@ fn a_definition_gets_its_names_and_is_established_at_once() {
     assert_eq!(settle(&mut object, &[], now()), Ok(Settled::Changed));
     assert_eq!(
         object["status"]["acceptedNames"],
-        json!({"plural": "crontabs", "singular": "crontab", "kind": "CronTab", "listKind": "CronTabList",
+        json!({"plural": "crontabs", "singular": "crontab", "kind": "CronTab",
+            "listKind": "CronTabList",
                "shortNames": ["ct"], "categories": ["all"]})
     );
     assert_eq!(
         object["status"]["conditions"],
         json!([
-            {"type": "NamesAccepted", "status": "True", "lastTransitionTime": "2026-03-01T12:00:00Z",
+            {"type": "NamesAccepted", "status": "True",
+                "lastTransitionTime": "2026-03-01T12:00:00Z",
              "reason": "NoConflicts", "message": "no conflicts found"},
             {"type": "Established", "status": "True", "lastTransitionTime": "2026-03-01T12:00:00Z",
              "reason": "InitialNamesAccepted", "message": "the initial names have been accepted"},

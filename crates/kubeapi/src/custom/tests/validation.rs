@@ -1,20 +1,13 @@
 use super::*;
 
 /// What is refused when the definition has this change: each field with what is wrong.
-fn refused(change: impl FnOnce(&mut Value)) -> Vec<String> {
+pub(super) fn refused(change: impl FnOnce(&mut Value)) -> Vec<String> {
     let mut object = definition();
     change(&mut object);
     causes(admit_create(&mut object))
 }
 
-fn refused_update(change: impl FnOnce(&mut Value)) -> Vec<String> {
-    let old = stored(|_| {});
-    let mut object = old.clone();
-    change(&mut object);
-    causes(admit_update(&mut object, &old))
-}
-
-fn causes<T>(answer: Result<T, Status>) -> Vec<String> {
+pub(super) fn causes<T>(answer: Result<T, Status>) -> Vec<String> {
     match answer {
         Ok(_) => Vec::new(),
         Err(status) => {
@@ -34,7 +27,7 @@ fn causes<T>(answer: Result<T, Status>) -> Vec<String> {
 }
 
 #[track_caller]
-fn assert_refused(change: impl FnOnce(&mut Value), expected: &[&str]) {
+pub(super) fn assert_refused(change: impl FnOnce(&mut Value), expected: &[&str]) {
     let found = refused(change);
     assert_eq!(found.len(), expected.len(), "{found:#?}");
     for (found, expected) in found.iter().zip(expected) {
@@ -55,7 +48,8 @@ fn a_right_definition_is_taken_and_filled_in() {
 #[test]
 fn a_status_that_comes_with_a_new_definition_is_dropped() {
     let mut object = definition();
-    object["status"] = json!({"storedVersions": ["v7"], "conditions": null, "acceptedNames": {"kind": "", "plural": ""}});
+    object["status"] = json!({"storedVersions": ["v7"], "conditions": null,
+        "acceptedNames": {"kind": "", "plural": ""}});
     assert_eq!(admit_create(&mut object), Ok(Vec::new()));
     assert_eq!(object["status"], json!({"storedVersions": ["v1"]}));
 }
@@ -100,14 +94,16 @@ fn the_group_is_a_domain() {
     assert_refused(
         group("Upper.example.com"),
         &[
-            "metadata.name: Invalid value: \"crontabs.Upper.example.com\": a lowercase RFC 1123 subdomain",
+            "metadata.name: Invalid value: \"crontabs.Upper.example.com\": a lowercase RFC 1123 \
+             subdomain",
             "spec.group: Invalid value: \"Upper.example.com\": a lowercase RFC 1123 subdomain",
         ],
     );
     assert_refused(
         |object| object["spec"]["group"] = json!(""),
         &[
-            "metadata.name: Invalid value: \"crontabs.stable.example.com\": must be spec.names.plural",
+            "metadata.name: Invalid value: \"crontabs.stable.example.com\": must be \
+             spec.names.plural",
             "spec.group: Required value",
         ],
     );
@@ -122,7 +118,8 @@ fn the_scope_is_one_of_two() {
     assert_refused(
         |object| object["spec"]["scope"] = json!("Galaxy"),
         &[
-            "spec.scope: Unsupported value: \"Galaxy\": supported values: \"Cluster\", \"Namespaced\"",
+            "spec.scope: Unsupported value: \"Galaxy\": supported values: \"Cluster\", \
+             \"Namespaced\"",
         ],
     );
 }
@@ -149,7 +146,8 @@ fn names_are_needed_and_are_labels() {
         },
         &[
             "spec.names.singular: Invalid value: \"Crontab\": a DNS-1035 label must consist of",
-            "spec.names.kind: Invalid value: \"Cron_Tab\": may have mixed case, but should otherwise \
+            "spec.names.kind: Invalid value: \"Cron_Tab\": may have mixed case, but should \
+             otherwise \
              match: a DNS-1035 label",
             "spec.names.listKind: Invalid value: \"CronTabs.List\": may have mixed case",
             "spec.names.shortNames[1]: Invalid value: \"c t\": a DNS-1035 label",
@@ -167,7 +165,8 @@ fn exactly_one_version_is_stored_and_each_has_its_own_name() {
     assert_refused(
         |object| object["spec"]["versions"][0]["storage"] = json!(false),
         &[
-            "spec.versions: Invalid value: [\"v1\"]: must have exactly one version marked as storage version",
+            "spec.versions: Invalid value: [\"v1\"]: must have exactly one version marked as \
+             storage version",
             "status.storedVersions: Invalid value: []: must have at least one stored version",
         ],
     );
@@ -245,7 +244,8 @@ fn with_a_separate_status_little_is_allowed_at_the_root_of_the_schema() {
     let found = refused(with_status("oneOf", json!([{"required": ["spec"]}])));
     assert!(
         found[0].starts_with(
-            "spec.validation.openAPIV3Schema: Invalid value: \"oneOf\": only [Description Type Format"
+            "spec.validation.openAPIV3Schema: Invalid value: \"oneOf\": only [Description Type \
+             Format"
         ),
         "{found:#?}"
     );
@@ -261,132 +261,6 @@ fn with_a_separate_status_little_is_allowed_at_the_root_of_the_schema() {
 }
 
 #[test]
-fn columns_have_a_name_a_type_and_a_path() {
-    let columns = |columns: Value| {
-        move |object: &mut Value| {
-            object["spec"]["versions"][0]["additionalPrinterColumns"] = columns
-        }
-    };
-    let good = json!([
-        {"name": "Cron", "type": "string", "jsonPath": ".spec.cron"},
-        {"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"},
-        {"name": "Age", "type": "date", "format": "date-time", "jsonPath": ".metadata.creationTimestamp"},
-    ]);
-    assert_eq!(refused(columns(good)), Vec::<String>::new());
-    let base = "spec.additionalPrinterColumns";
-    assert_refused(
-        columns(json!([{}])),
-        &[
-            &format!("{base}[0].name: Required value"),
-            &format!(
-                "{base}[0].type: Required value: must be one of boolean,date,integer,number,string"
-            ),
-            &format!("{base}[0].JSONPath: Required value"),
-        ],
-    );
-    let odd = json!([{"name": "A", "type": "object", "format": "hex", "jsonPath": "spec.a"}]);
-    assert_refused(
-        columns(odd),
-        &[
-            &format!("{base}[0].type: Invalid value: \"object\": must be one of boolean,date"),
-            &format!(
-                "{base}[0].format: Invalid value: \"hex\": must be one of byte,date,date-time,double"
-            ),
-            &format!(
-                "{base}[0].JSONPath: Invalid value: \"spec.a\": must be a simple json path starting with ."
-            ),
-        ],
-    );
-}
-
-#[test]
-fn selectable_fields_are_plain_fields_of_the_schema() {
-    let fields = |paths: Vec<String>| {
-        let fields: Vec<Value> = paths.iter().map(|path| json!({"jsonPath": path})).collect();
-        move |object: &mut Value| object["spec"]["versions"][0]["selectableFields"] = json!(fields)
-    };
-    let one = |path: &str| fields(vec![path.to_owned()]);
-    for good in [
-        ".spec.cron",
-        ".spec.replicas",
-        ".spec.on",
-        ".spec.sizes.any",
-    ] {
-        assert_eq!(refused(one(good)), Vec::<String>::new(), "{good}");
-    }
-    let at = "spec.selectableFields[0].jsonPath";
-    assert_refused(one(""), &[&format!("{at}: Required value")]);
-    assert_refused(
-        one(".spec.nothing"),
-        &[&format!(
-            "{at}: Invalid value: \".spec.nothing\": is an invalid path: does not refer to a valid field"
-        )],
-    );
-    assert_refused(
-        one(".spec.list[0]"),
-        &[&format!(
-            "{at}: Invalid value: \".spec.list[0]\": is an invalid path: array notation is not allowed"
-        )],
-    );
-    assert_refused(
-        one(".spec.list"),
-        &[&format!(
-            "{at}: Invalid value: \".spec.list\": must point to a field of type string, boolean or integer"
-        )],
-    );
-    let twice = fields(vec![".spec.cron".to_owned(), ".spec.cron".to_owned()]);
-    assert_refused(
-        twice,
-        &["spec.selectableFields[1].jsonPath: Duplicate value: \".spec.cron\""],
-    );
-    let many = fields((0..9).map(|at| format!(".spec.sizes.s{at}")).collect());
-    assert_refused(
-        many,
-        &["spec.selectableFields: Too many: 9: must have at most 8 items"],
-    );
-}
-
-#[test]
-fn replicas_stand_in_the_spec_and_in_the_status() {
-    let scale = |scale: Value| {
-        move |object: &mut Value| {
-            object["spec"]["versions"][0]["subresources"] = json!({"scale": scale})
-        }
-    };
-    let good = json!({
-        "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
-        "labelSelectorPath": ".status.selector",
-    });
-    assert_eq!(refused(scale(good)), Vec::<String>::new());
-    let base = "spec.subresources.scale";
-    assert_refused(
-        scale(json!({})),
-        &[
-            &format!("{base}.specReplicasPath: Required value"),
-            &format!("{base}.statusReplicasPath: Required value"),
-        ],
-    );
-    let odd = json!({
-        "specReplicasPath": ".status.replicas", "statusReplicasPath": "status.replicas",
-        "labelSelectorPath": ".metadata.labels",
-    });
-    assert_refused(
-        scale(odd),
-        &[
-            &format!(
-                "{base}.specReplicasPath: Invalid value: \".status.replicas\": should be a json path under .spec"
-            ),
-            &format!(
-                "{base}.statusReplicasPath: Invalid value: \"status.replicas\": must be a simple json path starting with ."
-            ),
-            &format!(
-                "{base}.labelSelectorPath: Invalid value: \".metadata.labels\": should be a json path under either .spec or .status"
-            ),
-        ],
-    );
-}
-
-#[test]
 fn conversion_webhooks_are_refused_with_a_clear_word() {
     let conversion =
         |conversion: Value| move |object: &mut Value| object["spec"]["conversion"] = conversion;
@@ -396,7 +270,8 @@ fn conversion_webhooks_are_refused_with_a_clear_word() {
     assert_eq!(
         found,
         [
-            "spec.conversion.strategy: Unsupported value: \"Webhook\": this server calls no conversion \
+            "spec.conversion.strategy: Unsupported value: \"Webhook\": this server calls no \
+             conversion \
           webhooks; supported values: \"None\" (objects of all versions have the same fields)"
         ]
     );
@@ -407,13 +282,15 @@ fn conversion_webhooks_are_refused_with_a_clear_word() {
     assert_refused(
         conversion(json!({"strategy": "Magic"})),
         &[
-            "spec.conversion.strategy: Unsupported value: \"Magic\": supported values: \"None\", \"Webhook\"",
+            "spec.conversion.strategy: Unsupported value: \"Magic\": supported values: \"None\", \
+             \"Webhook\"",
         ],
     );
     assert_refused(
         conversion(json!({"strategy": "None", "webhook": {}})),
         &[
-            "spec.conversion.webhookClientConfig: Forbidden: should not be set when strategy is not set to Webhook",
+            "spec.conversion.webhookClientConfig: Forbidden: should not be set when strategy is \
+             not set to Webhook",
         ],
     );
 }
@@ -421,7 +298,8 @@ fn conversion_webhooks_are_refused_with_a_clear_word() {
 #[test]
 fn unknown_fields_are_not_kept_everywhere_unless_they_were() {
     let expected = "spec.preserveUnknownFields: Invalid value: true: cannot set to true, set \
-                    x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+                    x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema \
+                    instead";
     assert_refused(
         |object| object["spec"]["preserveUnknownFields"] = json!(true),
         &[expected],
@@ -457,7 +335,8 @@ fn only_a_deprecated_version_warns() {
     assert_refused(
         warn(true, "a\nb".to_owned()),
         &[&format!(
-            "{field} \"a\\nb\": must only contain printable UTF-8 characters; non-printable character found at index 1"
+            "{field} \"a\\nb\": must only contain printable UTF-8 characters; non-printable \
+             character found at index 1"
         )],
     );
     let long = refused(warn(true, "a".repeat(257)));
@@ -507,92 +386,4 @@ fn rules_that_nobody_evaluates_are_kept_and_told() {
     assert!(warnings[0].contains("spec.versions[0].schema.openAPIV3Schema.properties[spec]"));
     assert!(warnings[0].contains("not evaluated"));
     assert_eq!(object["spec"]["versions"][0]["schema"], kept);
-}
-
-#[test]
-fn an_update_keeps_what_names_the_kind() {
-    assert_eq!(
-        refused_update(|object| object["spec"]["names"]["shortNames"] = json!(["x"])),
-        Vec::<String>::new()
-    );
-    assert_eq!(
-        refused_update(|object| {
-            object["spec"]["scope"] = json!("Cluster");
-            object["spec"]["names"]["kind"] = json!("Other");
-        }),
-        [
-            "spec.scope: Invalid value: \"Cluster\": field is immutable",
-            "spec.names.kind: Invalid value: \"Other\": field is immutable"
-        ]
-    );
-    assert_eq!(
-        refused_update(|object| {
-            object["spec"]["group"] = json!("other.example.com");
-            object["spec"]["names"]["plural"] = json!("others");
-        }),
-        [
-            "spec.group: Invalid value: \"other.example.com\": field is immutable",
-            "spec.names.plural: Invalid value: \"others\": field is immutable"
-        ]
-    );
-}
-
-#[test]
-fn before_it_is_established_a_definition_can_still_change_its_kind() {
-    let mut old = definition();
-    admit_create(&mut old).unwrap();
-    let mut object = old.clone();
-    object["spec"]["names"]["kind"] = json!("Other");
-    object["spec"]["scope"] = json!("Cluster");
-    assert_eq!(admit_update(&mut object, &old), Ok(Vec::new()));
-}
-
-#[test]
-fn a_version_that_objects_may_be_stored_in_stays() {
-    let gone = refused_update(|object| {
-        let mut second = version("v2");
-        second["storage"] = json!(true);
-        object["spec"]["versions"] = json!([second]);
-    });
-    assert_eq!(
-        gone,
-        [
-            "status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions; v1 was \
-          previously a storage version, and must remain in spec.versions until a storage migration \
-          ensures no data remains persisted in v1 and removes v1 from status.storedVersions"
-        ]
-    );
-    let old = stored(|_| {});
-    let mut object = old.clone();
-    let mut second = version("v2");
-    second["storage"] = json!(true);
-    object["spec"]["versions"][0]["storage"] = json!(false);
-    object["spec"]["versions"]
-        .as_array_mut()
-        .unwrap()
-        .push(second);
-    object["status"] = json!({});
-    assert_eq!(admit_update(&mut object, &old), Ok(Vec::new()));
-    assert_eq!(object["status"]["storedVersions"], json!(["v1", "v2"]));
-    assert_eq!(
-        object["status"]["acceptedNames"],
-        old["status"]["acceptedNames"]
-    );
-}
-
-#[test]
-fn a_write_to_the_status_changes_nothing_else() {
-    let old = stored(|_| {});
-    let mut object = old.clone();
-    object["spec"] = json!({"group": "other"});
-    object["status"]["storedVersions"] = json!(["v2"]);
-    assert_eq!(admit_status_update(&mut object, &old), Ok(()));
-    assert_eq!(object["spec"], old["spec"]);
-    assert_eq!(object["status"]["storedVersions"], json!(["v2"]));
-    object["status"]["acceptedNames"]["plural"] = json!("NO");
-    let found = causes(admit_status_update(&mut object, &old));
-    assert!(
-        found[0].starts_with("status.acceptedNames.plural: Invalid value: \"NO\""),
-        "{found:?}"
-    );
 }

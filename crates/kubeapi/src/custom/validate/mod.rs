@@ -1,7 +1,8 @@
 //! What is wrong with a definition, with the field and the words that Kubernetes gives.
 //!
-//! Kubernetes moves what all versions have in common to the top before it looks: with one version, a wrong schema is found at
-//! `spec.validation`, not at `spec.versions[0].schema`. The fields named here are therefore those.
+//! Kubernetes moves what all versions have in common to the top before it looks: with one version,
+//! a wrong schema is found at `spec.validation`, not at `spec.versions[0].schema`. The fields named
+//! here are therefore those.
 
 mod columns; // printer columns, selectable fields, paths
 mod version; // versions, their schemas and subresources

@@ -100,7 +100,8 @@ pub(super) fn check_shared(spec: &Spec) -> Vec<Cause> {
     causes
 }
 
-/// What the author should know though nothing is wrong: CEL rules that are kept and not evaluated, formats that nobody knows.
+/// What the author should know though nothing is wrong: CEL rules that are kept and not evaluated,
+/// formats that nobody knows.
 pub(in super::super) fn warnings(definition: &Definition) -> Vec<String> {
     let mut warnings = Vec::new();
     for (at, version) in definition.spec.versions.iter().enumerate() {
