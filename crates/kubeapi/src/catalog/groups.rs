@@ -28,7 +28,9 @@ pub struct GroupVersion {
 impl Group {
     /// This version of the group.
     pub fn version(&self, version: &str) -> Option<&Arc<GroupVersion>> {
-        self.versions.iter().find(|candidate| &*candidate.version == version)
+        self.versions
+            .iter()
+            .find(|candidate| &*candidate.version == version)
     }
 
     /// `apps/v1`, or `v1` in the core group.
@@ -52,14 +54,20 @@ impl GroupVersion {
 
     /// The kind of this plural name.
     pub fn plural(&self, plural: &str) -> Option<&Arc<Kind>> {
-        let place = self.kinds.binary_search_by(|kind| (*kind.plural).cmp(plural));
+        let place = self
+            .kinds
+            .binary_search_by(|kind| (*kind.plural).cmp(plural));
         place.ok().map(|place| &self.kinds[place])
     }
 
     /// Whether these are the very same kinds, so that what was derived from them still holds.
     pub(super) fn holds(&self, kinds: &[Arc<Kind>]) -> bool {
         self.kinds.len() == kinds.len()
-            && self.kinds.iter().zip(kinds).all(|(left, right)| Arc::ptr_eq(left, right))
+            && self
+                .kinds
+                .iter()
+                .zip(kinds)
+                .all(|(left, right)| Arc::ptr_eq(left, right))
     }
 }
 
@@ -83,7 +91,9 @@ enum Stage {
 
 fn parse(version: &str) -> Option<(Stage, u64, u64)> {
     let rest = version.strip_prefix('v')?;
-    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
     let (major, rest) = rest.split_at(end);
     let major = major.parse().ok()?;
     let (stage, minor) = if rest.is_empty() {
@@ -105,8 +115,17 @@ mod tests {
     #[test]
     fn versions_stand_in_the_order_of_kubernetes() {
         let wanted = [
-            "v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2",
-            "foo1", "foo10", "v1beta",
+            "v10",
+            "v2",
+            "v1",
+            "v11beta2",
+            "v10beta3",
+            "v3beta1",
+            "v12alpha1",
+            "v11alpha2",
+            "foo1",
+            "foo10",
+            "v1beta",
         ];
         let mut versions = wanted;
         versions.reverse();

@@ -92,7 +92,10 @@ impl Catalog {
             let place = groups.iter().position(|group| group.name == name);
             let group = match place {
                 Some(place) => &mut groups[place],
-                None => groups.push_mut(Group { name, versions: Vec::new() }),
+                None => groups.push_mut(Group {
+                    name,
+                    versions: Vec::new(),
+                }),
             };
             // Kubernetes serves custom kinds only in group-versions that are not its own.
             if group.version(&version).is_none() {
@@ -101,7 +104,9 @@ impl Catalog {
             }
         }
         for group in &mut groups {
-            group.versions.sort_by_cached_key(|version| preference(&version.version));
+            group
+                .versions
+                .sort_by_cached_key(|version| preference(&version.version));
         }
         groups[builtin..].sort_by(|left, right| left.name.cmp(&right.name));
         let generation = before.generation.saturating_add(1);
@@ -158,7 +163,9 @@ fn kept_or_new(
     mut kinds: Vec<Arc<Kind>>,
 ) -> Arc<GroupVersion> {
     kinds.sort_by(|left, right| left.plural.cmp(&right.plural));
-    let known = before.group(group).and_then(|group| group.version(&version));
+    let known = before
+        .group(group)
+        .and_then(|group| group.version(&version));
     match known {
         Some(known) if known.holds(&kinds) => known.clone(),
         _ => Arc::new(GroupVersion::new(version, kinds)),

@@ -30,7 +30,10 @@ fn a_built_in_kind_is_found_by_plural_and_by_kind() {
     assert_eq!(deployments.categories, ["all".into()]);
     assert!(deployments.namespaced && deployments.allows("deletecollection"));
     let scale = deployments.subresource("scale").unwrap();
-    assert_eq!((&*scale.group, &*scale.version, &*scale.kind), ("autoscaling", "v1", "Scale"));
+    assert_eq!(
+        (&*scale.group, &*scale.version, &*scale.kind),
+        ("autoscaling", "v1", "Scale")
+    );
     let by_kind = catalog.kind_of("", "v1", "Namespace").unwrap();
     assert_eq!(&*by_kind.plural, "namespaces");
     assert!(!by_kind.allows("deletecollection"));
@@ -43,7 +46,11 @@ fn every_built_in_kind_has_a_schema_with_metadata() {
     let mut count = 0;
     for kind in snapshot.kinds() {
         let schema = kind.schema.as_ref().unwrap().schema();
-        assert!(schema.field("metadata").is_some(), "{} has no metadata", kind.kind);
+        assert!(
+            schema.field("metadata").is_some(),
+            "{} has no metadata",
+            kind.kind
+        );
         count += 1;
     }
     assert_eq!(count, 58);
@@ -66,7 +73,10 @@ fn custom_kinds_come_after_the_built_in_ones_and_go_again() {
     assert!(during.generation() > before.generation());
     let group = during.groups().last().unwrap();
     assert_eq!(&*group.name, "a.example");
-    assert_eq!(&*group.versions[0].version, "v1", "the stable version is preferred");
+    assert_eq!(
+        &*group.versions[0].version, "v1",
+        "the stable version is preferred"
+    );
     assert!(catalog.find("a.example", "v1beta1", "widgets").is_some());
     catalog.remove_custom("widgets.a.example");
     assert!(catalog.find("a.example", "v1", "widgets").is_none());
@@ -76,7 +86,10 @@ fn custom_kinds_come_after_the_built_in_ones_and_go_again() {
 #[test]
 fn a_custom_kind_does_not_enter_a_built_in_version() {
     let catalog = Catalog::new();
-    catalog.set_custom("widgets.apps", vec![widget("apps", "v1"), widget("apps", "v9")]);
+    catalog.set_custom(
+        "widgets.apps",
+        vec![widget("apps", "v1"), widget("apps", "v9")],
+    );
     assert!(catalog.find("apps", "v1", "widgets").is_none());
     assert!(catalog.find("apps", "v1", "deployments").is_some());
     assert!(catalog.find("apps", "v9", "widgets").is_some());

@@ -50,14 +50,22 @@ pub struct MediaRange<'a> {
 impl<'a> MediaRange<'a> {
     /// A parameter's value, empty if it is absent.
     pub fn parameter(&self, name: &str) -> &'a str {
-        let pairs = self.parameters.split(';').filter_map(|pair| pair.split_once('='));
+        let pairs = self
+            .parameters
+            .split(';')
+            .filter_map(|pair| pair.split_once('='));
         let mut found = pairs.filter(|(key, _)| key.trim().eq_ignore_ascii_case(name));
-        found.next().map_or("", |(_, value)| value.trim().trim_matches('"'))
+        found
+            .next()
+            .map_or("", |(_, value)| value.trim().trim_matches('"'))
     }
 
     /// Whether JSON fits.
     pub fn takes_json(&self) -> bool {
-        matches!((self.kind, self.subkind), ("*", "*") | ("application", "*" | "json"))
+        matches!(
+            (self.kind, self.subkind),
+            ("*", "*") | ("application", "*" | "json")
+        )
     }
 }
 
@@ -66,8 +74,14 @@ pub fn ranges(header: &str) -> Vec<MediaRange<'_>> {
     let mut ranges: Vec<(u32, MediaRange<'_>)> = Vec::new();
     for entry in header.split(',').take(RANGES_MAX) {
         let (media, parameters) = entry.split_once(';').unwrap_or((entry, ""));
-        let Some((kind, subkind)) = media.trim().split_once('/') else { continue };
-        let range = MediaRange { kind, subkind, parameters };
+        let Some((kind, subkind)) = media.trim().split_once('/') else {
+            continue;
+        };
+        let range = MediaRange {
+            kind,
+            subkind,
+            parameters,
+        };
         let quality = match range.parameter("q") {
             "" => 1.0,
             text => text.parse::<f32>().unwrap_or(0.0).clamp(0.0, 1.0),
@@ -85,9 +99,15 @@ impl Form {
     /// The first form that the client accepts and that we can make. `pretty` is the query's option.
     pub fn negotiate(accept: &str, pretty: bool) -> Result<Self, Status> {
         if accept.trim().is_empty() {
-            return Ok(Self { shape: Shape::Whole, pretty });
+            return Ok(Self {
+                shape: Shape::Whole,
+                pretty,
+            });
         }
-        let shapes = ranges(accept).into_iter().filter(MediaRange::takes_json).filter_map(shape_of);
+        let shapes = ranges(accept)
+            .into_iter()
+            .filter(MediaRange::takes_json)
+            .filter_map(shape_of);
         match shapes.into_iter().next() {
             Some(shape) => Ok(Self { shape, pretty }),
             None => Err(Status::not_acceptable("application/json")),
@@ -101,9 +121,11 @@ fn shape_of(range: MediaRange<'_>) -> Option<Shape> {
         ("", _, _) => Some(Shape::Whole),
         ("Table", "meta.k8s.io", "v1") => Some(Shape::Table(TableVersion::V1)),
         ("Table", "meta.k8s.io", "v1beta1") => Some(Shape::Table(TableVersion::V1Beta1)),
-        ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1" | "v1beta1") => {
-            Some(Shape::Metadata)
-        }
+        (
+            "PartialObjectMetadata" | "PartialObjectMetadataList",
+            "meta.k8s.io",
+            "v1" | "v1beta1",
+        ) => Some(Shape::Metadata),
         _ => None,
     }
 }
@@ -138,8 +160,17 @@ mod tests {
 
     #[test]
     fn what_we_cannot_make_is_refused() {
-        for accept in ["application/cbor", "application/vnd.kubernetes.protobuf", "text/html", "x"] {
-            assert_eq!(Form::negotiate(accept, false).unwrap_err().code, 406, "{accept}");
+        for accept in [
+            "application/cbor",
+            "application/vnd.kubernetes.protobuf",
+            "text/html",
+            "x",
+        ] {
+            assert_eq!(
+                Form::negotiate(accept, false).unwrap_err().code,
+                406,
+                "{accept}"
+            );
         }
         let unknown = "application/json;as=Sheet;g=meta.k8s.io;v=v1";
         assert_eq!(Form::negotiate(unknown, false).unwrap_err().code, 406);

@@ -50,7 +50,10 @@ impl Target {
         if path.is_empty() {
             return Ok(Self::Other(Vec::new()));
         }
-        let segments = path.split('/').map(decode).collect::<Result<Vec<String>, Status>>()?;
+        let segments = path
+            .split('/')
+            .map(decode)
+            .collect::<Result<Vec<String>, Status>>()?;
         let words: Vec<&str> = segments.iter().map(String::as_str).collect();
         let (group, version, rest) = match words.as_slice() {
             ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
@@ -145,10 +148,16 @@ mod tests {
         assert_eq!((&*pods.namespace, &*pods.resource), ("n", "pods"));
         assert_eq!((&*pods.name, &*pods.subresource), ("p", "log"));
         let all = resource("/apis/apps/v1/deployments");
-        assert_eq!((&*all.group, &*all.version, &*all.resource), ("apps", "v1", "deployments"));
+        assert_eq!(
+            (&*all.group, &*all.version, &*all.resource),
+            ("apps", "v1", "deployments")
+        );
         assert_eq!((&*all.namespace, &*all.name), ("", ""));
         let namespace = resource("/api/v1/namespaces/n");
-        assert_eq!((&*namespace.resource, &*namespace.name), ("namespaces", "n"));
+        assert_eq!(
+            (&*namespace.resource, &*namespace.name),
+            ("namespaces", "n")
+        );
         assert_eq!(namespace.namespace, "n");
         let status = resource("/api/v1/namespaces/n/status");
         assert_eq!((&*status.name, &*status.subresource), ("n", "status"));
@@ -161,8 +170,18 @@ mod tests {
 
     #[test]
     fn other_paths_are_left_as_they_are() {
-        for path in ["/", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1", "/healthz/ping"] {
-            assert!(matches!(Target::parse(path), Ok(Target::Other(_))), "{path}");
+        for path in [
+            "/",
+            "/api",
+            "/api/v1",
+            "/apis/apps",
+            "/apis/apps/v1",
+            "/healthz/ping",
+        ] {
+            assert!(
+                matches!(Target::parse(path), Ok(Target::Other(_))),
+                "{path}"
+            );
         }
     }
 

@@ -27,7 +27,10 @@ impl Query {
 
     /// The value of an option: of several the first, as Kubernetes takes it. Nothing if it is absent.
     pub fn value(&self, name: &str) -> Option<&str> {
-        self.pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.pairs
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// The value of an option, empty if it is absent.
@@ -37,7 +40,10 @@ impl Query {
 
     /// All values of an option that may stand several times.
     pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.pairs.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.pairs
+            .iter()
+            .filter(move |(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// A switch. A name alone switches on; anything but "false" and "0" does.
@@ -53,7 +59,9 @@ impl Query {
 
     /// A whole number.
     pub fn number(&self, name: &str) -> Result<Option<i64>, Status> {
-        let Some(text) = self.value(name).filter(|text| !text.is_empty()) else { return Ok(None) };
+        let Some(text) = self.value(name).filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
         match text.parse() {
             Ok(number) => Ok(Some(number)),
             Err(_) => Err(Status::bad_request(format!(
@@ -100,7 +108,14 @@ mod tests {
 
     #[test]
     fn a_wrong_number_or_escape_is_refused() {
-        assert_eq!(Query::parse("limit=ten").unwrap().number("limit").unwrap_err().code, 400);
+        assert_eq!(
+            Query::parse("limit=ten")
+                .unwrap()
+                .number("limit")
+                .unwrap_err()
+                .code,
+            400
+        );
         for wrong in ["a=%", "a=%2", "a=%zz", "a=%ff"] {
             assert_eq!(Query::parse(wrong).unwrap_err().code, 400, "{wrong}");
         }

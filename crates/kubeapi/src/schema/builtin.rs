@@ -71,7 +71,12 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
             index.by_kind.insert(kind, name.clone());
         }
         let schema = OnceLock::new();
-        let definition = Definition { head, fields, kind, schema };
+        let definition = Definition {
+            head,
+            fields,
+            kind,
+            schema,
+        };
         index.by_name.insert(name, definition);
     }
     index
@@ -93,7 +98,10 @@ fn long_name(short: &str) -> String {
         ("quantity.", "io.k8s.apimachinery.pkg.api.resource."),
         ("util.", "io.k8s.apimachinery.pkg.util."),
         ("runtime.", "io.k8s.apimachinery.pkg.runtime."),
-        ("apiextensions.", "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions."),
+        (
+            "apiextensions.",
+            "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.",
+        ),
     ];
     for (brief, long) in prefixes {
         if let Some(rest) = short.strip_prefix(brief) {
@@ -133,7 +141,10 @@ fn parse_fields(lines: &'static str) -> Shape {
         }
         properties.insert(name.into(), parse_field(shape, &rest));
     }
-    Shape::Object { properties, required }
+    Shape::Object {
+        properties,
+        required,
+    }
 }
 
 /// A field's own schema. A reference to a type stays one; what the field says about it is kept in
@@ -327,9 +338,12 @@ mod tests {
     fn what_a_field_says_about_a_shared_type_is_kept_by_its_owner() {
         let spec = definition("io.k8s.api.apps.v1.DeploymentSpec").unwrap();
         let native = spec.native.as_deref().unwrap();
-        assert!(native.merges.iter().any(|(name, merge)| {
-            &**name == "strategy" && merge.retain_keys
-        }));
+        assert!(
+            native
+                .merges
+                .iter()
+                .any(|(name, merge)| { &**name == "strategy" && merge.retain_keys })
+        );
         assert!(native.enforced.iter().any(|name| &**name == "selector"));
         assert!(native.values.iter().any(|name| &**name == "template"));
     }

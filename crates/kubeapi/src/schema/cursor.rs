@@ -25,7 +25,10 @@ pub enum ListMerge<'a> {
 impl<'a> Cursor<'a> {
     /// The root of a schema, or of nothing.
     pub fn new(schema: Option<&'a Schema>) -> Self {
-        Self { schema, merge: None }
+        Self {
+            schema,
+            merge: None,
+        }
     }
 
     /// The schema here, where there is one.
@@ -43,8 +46,14 @@ impl<'a> Cursor<'a> {
         let Some(schema) = self.schema else {
             return Cursor::new(None);
         };
-        let merges = schema.native.as_deref().map(|native| native.merges.as_slice());
-        let said = merges.unwrap_or_default().iter().find(|(field, _)| &**field == name);
+        let merges = schema
+            .native
+            .as_deref()
+            .map(|native| native.merges.as_slice());
+        let said = merges
+            .unwrap_or_default()
+            .iter()
+            .find(|(field, _)| &**field == name);
         Cursor {
             schema: schema.field(name),
             merge: said.map(|(_, merge)| merge),
@@ -58,7 +67,8 @@ impl<'a> Cursor<'a> {
 
     /// What is said about merging here.
     pub fn merge(&self) -> Option<&'a Merge> {
-        self.merge.or_else(|| self.schema.map(|schema| &schema.merge))
+        self.merge
+            .or_else(|| self.schema.map(|schema| &schema.merge))
     }
 
     /// How a strategic merge patch treats the list here.
@@ -90,7 +100,10 @@ impl<'a> Cursor<'a> {
 
     /// Whether a list stands here.
     pub fn is_list(&self) -> bool {
-        matches!(self.schema.map(|schema| &schema.shape), Some(Shape::Array(_)))
+        matches!(
+            self.schema.map(|schema| &schema.shape),
+            Some(Shape::Array(_))
+        )
     }
 }
 
@@ -109,8 +122,14 @@ mod tests {
         let containers = pod.field("containers");
         assert_eq!(containers.list_merge(), ListMerge::ByKey("name"));
         let container = containers.item();
-        assert_eq!(container.field("env").list_merge(), ListMerge::ByKey("name"));
-        assert_eq!(container.field("ports").list_merge(), ListMerge::ByKey("containerPort"));
+        assert_eq!(
+            container.field("env").list_merge(),
+            ListMerge::ByKey("name")
+        );
+        assert_eq!(
+            container.field("ports").list_merge(),
+            ListMerge::ByKey("containerPort")
+        );
         assert_eq!(container.field("args").list_merge(), ListMerge::Replace);
         assert_eq!(pod.field("tolerations").list_merge(), ListMerge::Replace);
         let finalizers = deployment().field("metadata").field("finalizers");

@@ -46,8 +46,12 @@ impl FieldValidation {
         repeated: &[String],
         unknown: &[String],
     ) -> Result<Vec<String>, Status> {
-        let repeated = repeated.iter().map(|path| format!("duplicate field \"{path}\""));
-        let unknown = unknown.iter().map(|path| format!("unknown field \"{path}\""));
+        let repeated = repeated
+            .iter()
+            .map(|path| format!("duplicate field \"{path}\""));
+        let unknown = unknown
+            .iter()
+            .map(|path| format!("unknown field \"{path}\""));
         let faults: Vec<String> = repeated.chain(unknown).take(FAULTS_MAX).collect();
         match self {
             Self::Ignore => Ok(Vec::new()),
@@ -67,7 +71,9 @@ impl FieldValidation {
 /// apiVersion, kind and metadata belong to every object, whatever its schema says. What nests deeper
 /// than [`DEPTH_MAX`] is left alone; it is refused elsewhere.
 pub fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
-    let mut pruning = Pruning { dropped: Vec::new() };
+    let mut pruning = Pruning {
+        dropped: Vec::new(),
+    };
     if let Value::Object(fields) = object {
         pruning.object(fields, schema, Root::Yes, (&Path::ROOT, 0));
     }
@@ -78,7 +84,10 @@ pub fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
 pub fn repeated(bytes: &[u8]) -> Vec<String> {
     let mut faults = Vec::new();
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let scan = Scan { path: &Path::ROOT, faults: &mut faults };
+    let scan = Scan {
+        path: &Path::ROOT,
+        faults: &mut faults,
+    };
     // A fault in the JSON itself is found and worded by whoever decodes it.
     let _ = scan.deserialize(&mut deserializer);
     faults
@@ -184,7 +193,10 @@ impl<'de> Visitor<'de> for Scan<'_> {
                     self.faults.push(fault);
                 }
             }
-            map.next_value_seed(Scan { path: &here, faults: self.faults })?;
+            map.next_value_seed(Scan {
+                path: &here,
+                faults: self.faults,
+            })?;
             seen.insert(name);
         }
         Ok(())
@@ -194,7 +206,10 @@ impl<'de> Visitor<'de> for Scan<'_> {
         let mut index = 0;
         loop {
             let here = self.path.index(index);
-            let scan = Scan { path: &here, faults: self.faults };
+            let scan = Scan {
+                path: &here,
+                faults: self.faults,
+            };
             if seq.next_element_seed(scan)?.is_none() {
                 return Ok(());
             }
@@ -321,7 +336,9 @@ mod tests {
         let unknown = ["spec.foo".to_owned()];
         let repeated = ["spec.paused".to_owned()];
         let kind = ("Deployment", "v1");
-        let refused = FieldValidation::Strict.judge(kind, &repeated, &unknown).unwrap_err();
+        let refused = FieldValidation::Strict
+            .judge(kind, &repeated, &unknown)
+            .unwrap_err();
         assert_eq!(refused.code, 400);
         assert_eq!(
             refused.message,
@@ -330,7 +347,9 @@ mod tests {
         );
         let warned = FieldValidation::Warn.judge(kind, &[], &unknown).unwrap();
         assert_eq!(warned, ["unknown field \"spec.foo\""]);
-        let ignored = FieldValidation::Ignore.judge(kind, &repeated, &unknown).unwrap();
+        let ignored = FieldValidation::Ignore
+            .judge(kind, &repeated, &unknown)
+            .unwrap();
         assert!(ignored.is_empty());
         assert_eq!(FieldValidation::parse("strict"), None);
     }

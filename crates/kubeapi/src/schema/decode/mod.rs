@@ -77,7 +77,9 @@ fn decode(
         (Shape::String, Value::String(text)) => text::check(text, &schema.format),
         (Shape::String, other) if &*schema.format == "date-time" => {
             let found = found(other);
-            Err(format!("json: cannot unmarshal {found} into Go value of type string"))
+            Err(format!(
+                "json: cannot unmarshal {found} into Go value of type string"
+            ))
         }
         (Shape::Integer, Value::Number(number)) if fits(number, &schema.format) => Ok(()),
         (Shape::Number, Value::Number(_)) => Ok(()),
@@ -85,17 +87,19 @@ fn decode(
         (Shape::IntOrString, Value::Number(number)) if fits(number, "int32") => Ok(()),
         (Shape::IntOrString, other) => {
             let found = found(other);
-            Err(format!("json: cannot unmarshal {found} into Go value of type int32"))
+            Err(format!(
+                "json: cannot unmarshal {found} into Go value of type int32"
+            ))
         }
         (Shape::Quantity, Value::String(text)) => text::quantity(text),
         (Shape::Quantity, Value::Number(number)) => text::quantity(&number.to_string()),
         (Shape::Quantity, _) => text::quantity(""),
-        (Shape::Array(items), Value::Array(values)) => {
-            values.iter().try_for_each(|value| decode(value, items, place, depth + 1))
-        }
-        (Shape::Map(shape), Value::Object(fields)) => {
-            fields.values().try_for_each(|value| decode(value, shape, place, depth + 1))
-        }
+        (Shape::Array(items), Value::Array(values)) => values
+            .iter()
+            .try_for_each(|value| decode(value, items, place, depth + 1)),
+        (Shape::Map(shape), Value::Object(fields)) => fields
+            .values()
+            .try_for_each(|value| decode(value, shape, place, depth + 1)),
         (Shape::Object { properties, .. }, Value::Object(fields)) => {
             let owner = go_name(reference);
             for (name, value) in fields {

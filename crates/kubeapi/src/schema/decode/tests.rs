@@ -12,7 +12,10 @@ fn refusal(group: &str, kind: &str, object: Value) -> String {
 
 fn missing_fields(group: &str, kind: &str, object: Value) -> Vec<String> {
     let schema = type_of(group, "v1", kind).unwrap();
-    missing(&object, &schema).into_iter().map(|cause| cause.field).collect()
+    missing(&object, &schema)
+        .into_iter()
+        .map(|cause| cause.field)
+        .collect()
 }
 
 #[test]
@@ -41,28 +44,53 @@ fn paths_leave_out_the_places_in_lists() {
                   ObjectMeta.metadata.labels of type string";
     assert!(message.ends_with(wanted), "{message}");
     let message = refusal("", "Pod", json!({"spec": []}));
-    assert!(message.ends_with("struct field Pod.spec of type v1.PodSpec"), "{message}");
+    assert!(
+        message.ends_with("struct field Pod.spec of type v1.PodSpec"),
+        "{message}"
+    );
 }
 
 #[test]
 fn numbers_must_fit() {
-    let message = refusal("apps", "Deployment", json!({"spec": {"replicas": 3_000_000_000_u64}}));
-    assert!(message.contains("cannot unmarshal number 3000000000 into"), "{message}");
+    let message = refusal(
+        "apps",
+        "Deployment",
+        json!({"spec": {"replicas": 3_000_000_000_u64}}),
+    );
+    assert!(
+        message.contains("cannot unmarshal number 3000000000 into"),
+        "{message}"
+    );
     let message = refusal("apps", "Deployment", json!({"spec": {"replicas": 1.5}}));
-    assert!(message.contains("cannot unmarshal number 1.5 into"), "{message}");
+    assert!(
+        message.contains("cannot unmarshal number 1.5 into"),
+        "{message}"
+    );
 }
 
 #[test]
 fn strings_that_mean_something_are_read() {
     let message = refusal("", "Secret", json!({"data": {"a": "no base64!"}}));
-    assert!(message.ends_with(": illegal base64 data at input byte 2"), "{message}");
+    assert!(
+        message.ends_with(": illegal base64 data at input byte 2"),
+        "{message}"
+    );
     let limits = json!({"cpu": "abc"});
     let containers = json!([{"name": "a", "resources": {"limits": limits}}]);
     let message = refusal("", "Pod", json!({"spec": {"containers": containers}}));
-    assert!(message.contains(": quantities must match the regular expression"), "{message}");
-    let message = refusal("", "Pod", json!({"metadata": {"creationTimestamp": "yesterday"}}));
+    assert!(
+        message.contains(": quantities must match the regular expression"),
+        "{message}"
+    );
+    let message = refusal(
+        "",
+        "Pod",
+        json!({"metadata": {"creationTimestamp": "yesterday"}}),
+    );
     assert!(message.contains("parsing time \"yesterday\""), "{message}");
-    for good in ["1", "1.5", "100m", "-2Ki", "1e3", "5E", "+.5", "1.", "12E-2"] {
+    for good in [
+        "1", "1.5", "100m", "-2Ki", "1e3", "5E", "+.5", "1.", "12E-2",
+    ] {
         assert_eq!(text::quantity(good), Ok(()), "{good}");
     }
     for bad in ["", ".", "1.2.3", "m", "1Kb", "1e", "1 ", "0x10", "1mm"] {
@@ -71,7 +99,12 @@ fn strings_that_mean_something_are_read() {
     for good in ["2024-02-29T10:00:00Z", "2024-02-29T10:00:00.123456+01:30"] {
         assert!(text::check(good, "date-time").is_ok(), "{good}");
     }
-    for bad in ["2024-02-30T10:00:00Z", "2024-02-29 10:00:00Z", "2024-02-29T10:00:00", ""] {
+    for bad in [
+        "2024-02-30T10:00:00Z",
+        "2024-02-29 10:00:00Z",
+        "2024-02-29T10:00:00",
+        "",
+    ] {
         assert!(text::check(bad, "date-time").is_err(), "{bad}");
     }
 }
@@ -99,7 +132,10 @@ fn what_must_be_there_is_asked_for_even_below_what_was_left_out() {
     assert_eq!(fields, ["spec.containers"]);
     let container = json!({"name": "", "env": [{"value": "x"}]});
     let fields = missing_fields("", "Pod", json!({"spec": {"containers": [container]}}));
-    assert_eq!(fields, ["spec.containers[0].name", "spec.containers[0].env[0].name"]);
+    assert_eq!(
+        fields,
+        ["spec.containers[0].name", "spec.containers[0].env[0].name"]
+    );
     let fields = missing_fields("storage.k8s.io", "StorageClass", json!({}));
     assert_eq!(fields, ["provisioner"]);
 }
@@ -118,5 +154,8 @@ fn what_nests_too_deep_is_refused() {
         value = json!([value]);
     }
     let message = refusal("", "ConfigMap", json!({"data": value}));
-    assert!(message.ends_with("nested deeper than 64 levels"), "{message}");
+    assert!(
+        message.ends_with("nested deeper than 64 levels"),
+        "{message}"
+    );
 }

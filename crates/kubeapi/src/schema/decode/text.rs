@@ -1,7 +1,7 @@
 //! Strings that mean something: quantities, times, base64.
 
-use base64::{DecodeError, Engine};
 use base64::engine::general_purpose::STANDARD;
+use base64::{DecodeError, Engine};
 use jiff::Timestamp;
 
 /// Refuses a string that is not of its format, in Go's words. Other formats say nothing.
@@ -18,7 +18,9 @@ pub(super) fn quantity(text: &str) -> Result<(), String> {
     const WRONG: &str = "quantities must match the regular expression \
                          '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
+    let end = unsigned
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(unsigned.len());
     let (digits, suffix) = unsigned.split_at(end);
     let dots = digits.bytes().filter(|byte| *byte == b'.').count();
     if digits.is_empty() || dots > 1 || digits.len() == dots {
@@ -30,7 +32,9 @@ pub(super) fn quantity(text: &str) -> Result<(), String> {
     if known.contains(&suffix) || is_exponent(suffix) {
         return Ok(());
     }
-    let wording = suffix.bytes().all(|byte| b"eEinumkKMGTP+-0123456789".contains(&byte));
+    let wording = suffix
+        .bytes()
+        .all(|byte| b"eEinumkKMGTP+-0123456789".contains(&byte));
     match wording {
         true => Err("unable to parse quantity's suffix".to_owned()),
         false => Err(WRONG.to_owned()),
@@ -53,7 +57,10 @@ fn base64(text: &str) -> Result<(), String> {
         Err(DecodeError::InvalidByte(place, _) | DecodeError::InvalidLastSymbol(place, _)) => {
             Err(format!("illegal base64 data at input byte {place}"))
         }
-        Err(_) => Err(format!("illegal base64 data at input byte {}", joined.len() / 4 * 4)),
+        Err(_) => Err(format!(
+            "illegal base64 data at input byte {}",
+            joined.len() / 4 * 4
+        )),
     }
 }
 
@@ -62,7 +69,9 @@ fn time(text: &str) -> Result<(), String> {
         return Ok(());
     }
     let layout = "2006-01-02T15:04:05Z07:00";
-    Err(format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\""))
+    Err(format!(
+        "parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\""
+    ))
 }
 
 /// `2006-01-02T15:04:05Z`, with a fraction or an offset if need be. The parser takes more than that.
@@ -78,7 +87,10 @@ pub(crate) fn is_rfc3339(text: &str) -> bool {
     });
     let zone = match rest.strip_prefix(b".") {
         Some(fraction) => {
-            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let digits = fraction
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit())
+                .count();
             if digits == 0 {
                 return false;
             }
@@ -89,7 +101,9 @@ pub(crate) fn is_rfc3339(text: &str) -> bool {
     shaped
         && match zone {
             b"Z" => true,
-            [b'+' | b'-', a, b, b':', c, d] => [a, b, c, d].iter().all(|byte| byte.is_ascii_digit()),
+            [b'+' | b'-', a, b, b':', c, d] => {
+                [a, b, c, d].iter().all(|byte| byte.is_ascii_digit())
+            }
             _ => false,
         }
 }

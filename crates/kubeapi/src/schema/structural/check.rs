@@ -55,12 +55,21 @@ fn check_node(schema: &Value, level: Level, path: &Path<'_>, causes: &mut Vec<Ca
 
 /// The properties of a schema by name.
 pub(super) fn properties_of(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+    schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
 }
 
 fn check_keywords(schema: &Value, path: &Path<'_>, causes: &mut Vec<Cause>) {
     let unsupported = [
-        "id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref",
+        "id",
+        "additionalItems",
+        "patternProperties",
+        "definitions",
+        "dependencies",
+        "$ref",
     ];
     for keyword in unsupported {
         if schema.get(keyword).is_some_and(|value| !value.is_null()) {
@@ -115,7 +124,11 @@ fn check_type(schema: &Value, level: Level, path: &Path<'_>, causes: &mut Vec<Ca
         found if !TYPES.contains(&found) => {
             let quoted = TYPES.map(|name| format!("\"{name}\"")).join(", ");
             let message = format!("Unsupported value: \"{found}\": supported values: {quoted}");
-            causes.push(Cause::new("FieldValueNotSupported", here.to_string(), message));
+            causes.push(Cause::new(
+                "FieldValueNotSupported",
+                here.to_string(),
+                message,
+            ));
         }
         found if embedded && found != "object" => {
             let detail = "must be object if x-kubernetes-embedded-resource is true";
@@ -132,7 +145,10 @@ fn check_extensions(schema: &Value, path: &Path<'_>, causes: &mut Vec<Cause>) {
     if !flag(schema, "x-kubernetes-int-or-string") {
         return;
     }
-    for keyword in ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"] {
+    for keyword in [
+        "x-kubernetes-preserve-unknown-fields",
+        "x-kubernetes-embedded-resource",
+    ] {
         if flag(schema, keyword) {
             let detail = "must be false if x-kubernetes-int-or-string is true";
             causes.push(invalid(&path.field(keyword), &true.into(), detail));
@@ -172,7 +188,11 @@ fn check_list(schema: &Value, path: &Path<'_>, causes: &mut Vec<Cause>) {
         let message = format!(
             "Unsupported value: \"{kind}\": supported values: \"atomic\", \"set\", \"map\""
         );
-        causes.push(Cause::new("FieldValueNotSupported", kind_path.to_string(), message));
+        causes.push(Cause::new(
+            "FieldValueNotSupported",
+            kind_path.to_string(),
+            message,
+        ));
     }
     if !keys.is_empty() && kind != "map" {
         let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
@@ -208,7 +228,10 @@ fn check_map_list(schema: &Value, keys: &[Box<str>], path: &Path<'_>, causes: &m
     let mandatory = strings(items, "required");
     for key in keys {
         let Some(property) = items.get("properties").and_then(|all| all.get(&**key)) else {
-            let named = schema.get("x-kubernetes-list-map-keys").cloned().unwrap_or_default();
+            let named = schema
+                .get("x-kubernetes-list-map-keys")
+                .cloned()
+                .unwrap_or_default();
             let detail = "entries must all be names of item properties";
             causes.push(invalid(&keys_path, &named, detail));
             continue;
@@ -268,7 +291,11 @@ fn check_head(schema: &Value, level: Level, path: &Path<'_>, causes: &mut Vec<Ca
     if level != Level::Root && !embedded {
         return;
     }
-    for (name, wanted) in [("kind", "string"), ("apiVersion", "string"), ("metadata", "object")] {
+    for (name, wanted) in [
+        ("kind", "string"),
+        ("apiVersion", "string"),
+        ("metadata", "object"),
+    ] {
         let property = schema.get("properties").and_then(|all| all.get(name));
         let found = property.map(|property| text(property, "type"));
         if let Some(found) = found.filter(|found| *found != wanted) {
@@ -290,8 +317,8 @@ fn says_more_than_a_name(metadata: &Value) -> bool {
     let other_keyword = fields
         .filter(|(keyword, _)| !matches!(keyword.as_str(), "type" | "properties"))
         .any(|(_, value)| !value.is_null());
-    let other_field = properties_of(metadata)
-        .any(|(name, _)| !matches!(name.as_str(), "name" | "generateName"));
+    let other_field =
+        properties_of(metadata).any(|(name, _)| !matches!(name.as_str(), "name" | "generateName"));
     other_keyword || other_field || !list(metadata, "required").is_empty()
 }
 
@@ -303,7 +330,11 @@ pub(super) fn required(path: &Path<'_>, detail: &str) -> Cause {
 
 /// `x: Forbidden: why`
 pub(super) fn forbidden(path: &Path<'_>, detail: &str) -> Cause {
-    Cause::new("FieldValueForbidden", path.to_string(), format!("Forbidden: {detail}"))
+    Cause::new(
+        "FieldValueForbidden",
+        path.to_string(),
+        format!("Forbidden: {detail}"),
+    )
 }
 
 /// `x: Invalid value: v: why`

@@ -28,7 +28,9 @@ pub fn unheeded(schema: &Value, base: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut waiting = vec![(base.to_owned(), schema, 0_usize)];
     while let Some((path, schema, depth)) = waiting.pop() {
-        let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
+        let rules = schema
+            .get("x-kubernetes-validations")
+            .and_then(Value::as_array);
         if rules.is_some_and(|rules| !rules.is_empty()) {
             warnings.push(format!(
                 "{path}.x-kubernetes-validations: kept, but CEL rules are not evaluated here"
@@ -40,7 +42,8 @@ pub fn unheeded(schema: &Value, base: &str) -> Vec<String> {
             warnings.push(format!("{path}.format: unrecognized format {format:?}"));
         }
         if depth < DEPTH_MAX {
-            let parts = parts(schema).map(|(name, part)| (format!("{path}.{name}"), part, depth + 1));
+            let parts =
+                parts(schema).map(|(name, part)| (format!("{path}.{name}"), part, depth + 1));
             waiting.extend(parts);
         }
     }
@@ -53,10 +56,12 @@ fn parts(schema: &Value) -> impl Iterator<Item = (String, &Value)> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let named = properties.into_iter().flatten();
     let named = named.map(|(name, part)| (format!("properties[{name}]"), part));
-    let single = ["items", "additionalProperties"].into_iter().filter_map(|keyword| {
-        let part = schema.get(keyword).filter(|part| part.is_object())?;
-        Some((keyword.to_owned(), part))
-    });
+    let single = ["items", "additionalProperties"]
+        .into_iter()
+        .filter_map(|keyword| {
+            let part = schema.get(keyword).filter(|part| part.is_object())?;
+            Some((keyword.to_owned(), part))
+        });
     named.chain(single)
 }
 
@@ -70,7 +75,10 @@ fn read(schema: &Value, depth: usize) -> Result<Schema, TooDeep> {
     read_schema.format = text(schema, "format").into();
     read_schema.description = text(schema, "description").into();
     read_schema.nullable = flag(schema, "nullable");
-    read_schema.default = schema.get("default").filter(|value| !value.is_null()).cloned();
+    read_schema.default = schema
+        .get("default")
+        .filter(|value| !value.is_null())
+        .cloned();
     read_schema.allowed = list(schema, "enum").to_vec();
     // Beside properties, additionalProperties can only be true.
     read_schema.preserve_unknown = flag(schema, "x-kubernetes-preserve-unknown-fields")
@@ -109,16 +117,26 @@ fn read_shape(schema: &Value, depth: usize) -> Result<Shape, TooDeep> {
 fn read_object(schema: &Value, depth: usize) -> Result<Shape, TooDeep> {
     let free = schema.get("additionalProperties");
     let empty = Map::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
     if properties.is_empty() && free.is_some_and(|free| free.is_object() || *free == true) {
-        return Ok(Shape::Map(read_part(schema, "additionalProperties", depth)?));
+        return Ok(Shape::Map(read_part(
+            schema,
+            "additionalProperties",
+            depth,
+        )?));
     }
     let read_property = |(name, property): (&String, &Value)| {
         let property = SchemaRef::inline(read(property, depth + 1)?);
         Ok((Box::from(name.as_str()), property))
     };
     Ok(Shape::Object {
-        properties: properties.iter().map(read_property).collect::<Result<_, TooDeep>>()?,
+        properties: properties
+            .iter()
+            .map(read_property)
+            .collect::<Result<_, TooDeep>>()?,
         required: strings(schema, "required"),
     })
 }
@@ -131,7 +149,10 @@ fn read_part(schema: &Value, keyword: &str, depth: usize) -> Result<SchemaRef, T
 }
 
 fn read_list_kind(schema: &Value) -> ListKind {
-    match (text(schema, "x-kubernetes-list-type"), text(schema, "x-kubernetes-map-type")) {
+    match (
+        text(schema, "x-kubernetes-list-type"),
+        text(schema, "x-kubernetes-map-type"),
+    ) {
         ("set", _) => ListKind::Set,
         ("map", _) => ListKind::Map(strings(schema, "x-kubernetes-list-map-keys")),
         ("atomic", _) | (_, "atomic") => ListKind::Atomic,
@@ -145,7 +166,9 @@ fn read_bounds(schema: &Value, depth: usize) -> Result<Bounds, TooDeep> {
     let count = |keyword: &str| schema.get(keyword).and_then(Value::as_u64);
     let several = |keyword: &str| {
         let schemas = list(schema, keyword).iter();
-        schemas.map(|schema| read(schema, depth + 1)).collect::<Result<Vec<_>, _>>()
+        schemas
+            .map(|schema| read(schema, depth + 1))
+            .collect::<Result<Vec<_>, _>>()
     };
     Ok(Bounds {
         minimum: number("minimum"),
@@ -159,7 +182,9 @@ fn read_bounds(schema: &Value, depth: usize) -> Result<Bounds, TooDeep> {
         items_max: count("maxItems"),
         properties_min: count("minProperties"),
         properties_max: count("maxProperties"),
-        pattern: Some(text(schema, "pattern")).filter(|text| !text.is_empty()).map(Box::from),
+        pattern: Some(text(schema, "pattern"))
+            .filter(|text| !text.is_empty())
+            .map(Box::from),
         unique_items: flag(schema, "uniqueItems"),
         all_of: several("allOf")?,
         any_of: several("anyOf")?,
@@ -180,11 +205,18 @@ fn flag(schema: &Value, keyword: &str) -> bool {
 }
 
 fn list<'a>(schema: &'a Value, keyword: &str) -> &'a [Value] {
-    schema.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    schema
+        .get(keyword)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 fn strings(schema: &Value, keyword: &str) -> Vec<Box<str>> {
-    list(schema, keyword).iter().filter_map(Value::as_str).map(Box::from).collect()
+    list(schema, keyword)
+        .iter()
+        .filter_map(Value::as_str)
+        .map(Box::from)
+        .collect()
 }
 
 #[cfg(test)]

@@ -19,9 +19,8 @@ pub(super) fn check(schema: &Value, path: &Path<'_>, causes: &mut Vec<Cause>) {
         }
         for (index, nested) in list(schema, keyword).iter().enumerate() {
             let mut nested = std::borrow::Cow::Borrowed(nested);
-            let exception = keyword == "allOf"
-                && index == 0
-                && nested.get("anyOf") == Some(&number_or_string);
+            let exception =
+                keyword == "allOf" && index == 0 && nested.get("anyOf") == Some(&number_or_string);
             if exception {
                 if let Some(fields) = nested.to_mut().as_object_mut() {
                     fields.remove("anyOf");
@@ -50,7 +49,10 @@ fn check_nested(schema: &Value, path: &Path<'_>, causes: &mut Vec<Cause>) {
     }
     for keyword in ["type", "title", "description"] {
         if !text(schema, keyword).is_empty() {
-            causes.push(forbidden(&path.field(keyword), "must be empty to be structural"));
+            causes.push(forbidden(
+                &path.field(keyword),
+                "must be empty to be structural",
+            ));
         }
     }
     let flags = [
@@ -61,7 +63,10 @@ fn check_nested(schema: &Value, path: &Path<'_>, causes: &mut Vec<Cause>) {
     ];
     for keyword in flags {
         if flag(schema, keyword) {
-            causes.push(forbidden(&path.field(keyword), "must be false to be structural"));
+            causes.push(forbidden(
+                &path.field(keyword),
+                "must be false to be structural",
+            ));
         }
     }
     let undefined = [
@@ -72,12 +77,18 @@ fn check_nested(schema: &Value, path: &Path<'_>, causes: &mut Vec<Cause>) {
     ];
     for keyword in undefined {
         if schema.get(keyword).is_some_and(|value| !value.is_null()) {
-            causes.push(forbidden(&path.field(keyword), "must be undefined to be structural"));
+            causes.push(forbidden(
+                &path.field(keyword),
+                "must be undefined to be structural",
+            ));
         }
     }
     for keyword in ["x-kubernetes-list-map-keys", "x-kubernetes-validations"] {
         if !list(schema, keyword).is_empty() {
-            causes.push(forbidden(&path.field(keyword), "must be empty to be structural"));
+            causes.push(forbidden(
+                &path.field(keyword),
+                "must be empty to be structural",
+            ));
         }
     }
 }
@@ -108,15 +119,19 @@ fn check_described(
     causes: &mut Vec<Cause>,
 ) {
     check_complete(nested, (schema, schema_path), path, causes);
-    let mut follow = |part: &Value, described: Option<&Value>, at: &Path<'_>, from: &Path<'_>| {
-        match described {
+    let mut follow =
+        |part: &Value, described: Option<&Value>, at: &Path<'_>, from: &Path<'_>| match described {
             Some(described) => check_described(part, (described, at), from, causes),
             None => causes.push(required(at, &format!("because it is defined in {from}"))),
-        }
-    };
+        };
     if let Some(items) = nested.get("items").filter(|items| items.is_object()) {
         let described = schema.get("items").filter(|items| items.is_object());
-        follow(items, described, &schema_path.field("items"), &path.field("items"));
+        follow(
+            items,
+            described,
+            &schema_path.field("items"),
+            &path.field("items"),
+        );
     }
     let (at, from) = (schema_path.field("properties"), path.field("properties"));
     for (name, property) in properties_of(nested) {

@@ -89,9 +89,30 @@ fn is_hex(text: &str) -> bool {
 /// Numbers with units: `1h30m`, `-1.5s`, or as Scala writes them, `22 ns`.
 fn is_duration(text: &str) -> bool {
     const UNITS: [&str; 24] = [
-        "ns", "us", "µs", "μs", "ms", "s", "m", "h", "d", "w", "nanosecond", "nanoseconds",
-        "microsecond", "microseconds", "millisecond", "milliseconds", "second", "seconds", "minute",
-        "minutes", "hour", "hours", "day", "days",
+        "ns",
+        "us",
+        "µs",
+        "μs",
+        "ms",
+        "s",
+        "m",
+        "h",
+        "d",
+        "w",
+        "nanosecond",
+        "nanoseconds",
+        "microsecond",
+        "microseconds",
+        "millisecond",
+        "milliseconds",
+        "second",
+        "seconds",
+        "minute",
+        "minutes",
+        "hour",
+        "hours",
+        "day",
+        "days",
     ];
     let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
     if rest == "0" {
@@ -99,10 +120,14 @@ fn is_duration(text: &str) -> bool {
     }
     let mut parts = 0;
     while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
         let (number, unit) = rest.split_at(end);
         let unit = unit.trim_start();
-        let end = unit.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(unit.len());
+        let end = unit
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(unit.len());
         let (unit, next) = unit.split_at(end);
         if number.parse::<f64>().is_err() || !UNITS.contains(&unit.trim_end()) {
             return false;
@@ -124,8 +149,12 @@ fn is_email(text: &str) -> bool {
     match address.rsplit_once('@') {
         Some((name, domain)) => {
             let dots = name.starts_with('.') || name.ends_with('.') || name.contains("..");
-            !name.is_empty() && !domain.is_empty() && !dots && !address.contains(odd)
-                && !name.contains('@') && domain.split('.').all(|label| !label.is_empty())
+            !name.is_empty()
+                && !domain.is_empty()
+                && !dots
+                && !address.contains(odd)
+                && !name.contains('@')
+                && domain.split('.').all(|label| !label.is_empty())
         }
         None => false,
     }
@@ -141,9 +170,8 @@ fn is_hostname(text: &str) -> bool {
             && label.starts_with(word)
             && label.ends_with(word)
     };
-    let top_holds = |label: &&str| {
-        label.chars().count() >= 2 && label.chars().all(|c| c.is_alphabetic())
-    };
+    let top_holds =
+        |label: &&str| label.chars().count() >= 2 && label.chars().all(|c| c.is_alphabetic());
     text.len() <= 255
         && labels.iter().all(|label| label_holds(label))
         && (labels.len() == 1 || labels.last().is_some_and(top_holds))
@@ -166,7 +194,9 @@ fn is_cidr(text: &str) -> bool {
 fn is_mac(text: &str) -> bool {
     for (separator, digits) in [(':', 2), ('-', 2), ('.', 4)] {
         let parts: Vec<&str> = text.split(separator).collect();
-        let shaped = parts.iter().all(|part| part.len() == digits && is_hex(part));
+        let shaped = parts
+            .iter()
+            .all(|part| part.len() == digits && is_hex(part));
         if parts.len() > 1 && shaped && [6, 8, 20].contains(&(parts.len() * digits / 2)) {
             return true;
         }
@@ -213,7 +243,9 @@ fn is_hex_colour(text: &str) -> bool {
 }
 
 fn is_rgb_colour(text: &str) -> bool {
-    let inside = text.strip_prefix("rgb(").and_then(|rest| rest.strip_suffix(')'));
+    let inside = text
+        .strip_prefix("rgb(")
+        .and_then(|rest| rest.strip_suffix(')'));
     let Some(inside) = inside else {
         return false;
     };
@@ -237,8 +269,13 @@ fn is_isbn10(text: &str) -> bool {
         b'X' if place == 9 => Some(10),
         _ => None,
     });
-    let weighted = values.zip(1_u32..).map(|(value, weight)| value.map(|value| value * weight));
-    digits.len() == 10 && weighted.sum::<Option<u32>>().is_some_and(|sum| sum % 11 == 0)
+    let weighted = values
+        .zip(1_u32..)
+        .map(|(value, weight)| value.map(|value| value * weight));
+    digits.len() == 10
+        && weighted
+            .sum::<Option<u32>>()
+            .is_some_and(|sum| sum % 11 == 0)
 }
 
 fn is_isbn13(text: &str) -> bool {
@@ -247,7 +284,11 @@ fn is_isbn13(text: &str) -> bool {
         return false;
     }
     let weights = [1, 3].into_iter().cycle();
-    let sum: u32 = digits.bytes().zip(weights).map(|(b, weight)| u32::from(b - b'0') * weight).sum();
+    let sum: u32 = digits
+        .bytes()
+        .zip(weights)
+        .map(|(b, weight)| u32::from(b - b'0') * weight)
+        .sum();
     sum.is_multiple_of(10)
 }
 
@@ -297,7 +338,11 @@ mod tests {
             ("mac", "0011.2233.4455", "0011-2233-4455"),
             ("uri", "https://a.example/b", "no uri"),
             ("uuid", "01234567-89ab-CDEF-0123-456789abcdef", "01234567"),
-            ("uuid4", "01234567-89ab-4def-8123-456789abcdef", "01234567-89ab-3def-8123-456789abcdef"),
+            (
+                "uuid4",
+                "01234567-89ab-4def-8123-456789abcdef",
+                "01234567-89ab-3def-8123-456789abcdef",
+            ),
             ("hexcolor", "#fff", "#ffff"),
             ("rgbcolor", "rgb(1, 2, 255)", "rgb(1,2,256)"),
             ("ssn", "123-45-6789", "123-45-678"),

@@ -241,7 +241,11 @@ fn check_list(
         causes.push(words::too_many(path, count, most));
     }
     if bounds.unique_items && unique::has_repeats(items) {
-        causes.push(words::invalid(path, &"".into(), "shouldn't contain duplicates"));
+        causes.push(words::invalid(
+            path,
+            &"".into(),
+            "shouldn't contain duplicates",
+        ));
     }
 }
 
@@ -270,7 +274,9 @@ fn check_object(
         }
     }
     if let Shape::Object { required, .. } = &schema.shape {
-        let missing = required.iter().filter(|name| !fields.contains_key(&***name));
+        let missing = required
+            .iter()
+            .filter(|name| !fields.contains_key(&***name));
         causes.extend(missing.map(|name| words::required(&path.field(name))));
     }
     if schema.embedded_object {
@@ -285,7 +291,11 @@ fn check_head(fields: &Map<String, Value>, path: &Path<'_>, causes: &mut Vec<Cau
         match fields.get(name) {
             None => causes.push(words::required(&here)),
             Some(Value::String(text)) if text.is_empty() => {
-                causes.push(words::plainly_invalid(&here, &"".into(), "must not be empty"));
+                causes.push(words::plainly_invalid(
+                    &here,
+                    &"".into(),
+                    "must not be empty",
+                ));
             }
             Some(Value::String(_)) => {}
             Some(other) => causes.push(words::plainly_invalid(&here, other, "must be a string")),

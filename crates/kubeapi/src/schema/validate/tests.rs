@@ -9,7 +9,10 @@ fn faults(spec: Value, value: Value) -> Vec<String> {
     let schema = json!({"type": "object", "properties": {"spec": spec}});
     let schema = structural::parse(&schema).unwrap();
     let causes = validate(&json!({ "spec": value }), &schema);
-    causes.into_iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect()
+    causes
+        .into_iter()
+        .map(|cause| format!("{}: {}", cause.field, cause.message))
+        .collect()
 }
 
 #[test]
@@ -17,21 +20,30 @@ fn types_are_checked_in_the_words_of_kubernetes() {
     let spec = json!({"type": "object", "properties": {"replicas": {"type": "integer"}}});
     assert_eq!(
         faults(spec.clone(), json!({"replicas": "three"})),
-        ["spec.replicas: Invalid value: \"string\": spec.replicas in body must be of type integer: \
-          \"string\""]
+        [
+            "spec.replicas: Invalid value: \"string\": spec.replicas in body must be of type integer: \
+          \"string\""
+        ]
     );
-    assert_eq!(faults(spec.clone(), json!({"replicas": 3.0})), Vec::<String>::new());
+    assert_eq!(
+        faults(spec.clone(), json!({"replicas": 3.0})),
+        Vec::<String>::new()
+    );
     assert_eq!(faults(spec.clone(), json!({"replicas": 3.5})).len(), 1);
     assert_eq!(
         faults(spec, json!({"replicas": null})),
-        ["spec.replicas: Invalid value: \"null\": spec.replicas in body must be of type integer: \
-          \"null\""]
+        [
+            "spec.replicas: Invalid value: \"null\": spec.replicas in body must be of type integer: \
+          \"null\""
+        ]
     );
     let list = json!({"type": "array", "items": {"type": "boolean"}});
     assert_eq!(
         faults(list, json!([true, 1])),
-        ["spec[1]: Invalid value: \"integer\": spec[1] in body must be of type boolean: \
-          \"integer\""]
+        [
+            "spec[1]: Invalid value: \"integer\": spec[1] in body must be of type boolean: \
+          \"integer\""
+        ]
     );
     let either = json!({"x-kubernetes-int-or-string": true});
     assert!(faults(either.clone(), json!(1)).is_empty());
@@ -45,7 +57,10 @@ fn required_and_allowed_values() {
         "a": {"type": "string"}, "b": {"type": "string", "enum": ["x", "y"]}}});
     assert_eq!(
         faults(spec, json!({"b": "z"})),
-        ["spec.b: Unsupported value: \"z\": supported values: \"x\", \"y\"", "spec.a: Required value"]
+        [
+            "spec.b: Unsupported value: \"z\": supported values: \"x\", \"y\"",
+            "spec.a: Required value"
+        ]
     );
     let numbers = json!({"type": "integer", "enum": [1, 2]});
     assert!(faults(numbers.clone(), json!(2)).is_empty());
@@ -82,7 +97,10 @@ fn bounds_are_checked() {
             "spec: Invalid value: \"A\": spec in body should match '^[a-z]+$'",
         ]
     );
-    assert_eq!(faults(text, json!("äöüx"))[0], "spec: Too long: may not be more than 3 bytes");
+    assert_eq!(
+        faults(text, json!("äöüx"))[0],
+        "spec: Too long: may not be more than 3 bytes"
+    );
     let list = json!({"type": "array", "minItems": 1, "maxItems": 2, "items": {"type": "integer"}});
     assert_eq!(
         faults(list.clone(), json!([])),
@@ -95,8 +113,10 @@ fn bounds_are_checked() {
     let small = json!({"type": "integer", "format": "int32"});
     assert_eq!(
         faults(small, json!(3_000_000_000_u64)),
-        ["<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in \
-          spec"]
+        [
+            "<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in \
+          spec"
+        ]
     );
     let address = json!({"type": "string", "format": "ipv4"});
     assert_eq!(
@@ -121,8 +141,10 @@ fn combinations_are_checked() {
     );
     assert_eq!(
         faults(either, json!({"a": "x", "b": "y"})),
-        ["<nil>: Invalid value: \"\": \"spec\" must validate one and only one schema (oneOf). \
-          Found 2 valid alternatives"]
+        [
+            "<nil>: Invalid value: \"\": \"spec\" must validate one and only one schema (oneOf). \
+          Found 2 valid alternatives"
+        ]
     );
     let any = json!({"type": "string", "anyOf": [{"minLength": 3}, {"pattern": "^x"}]});
     assert!(faults(any.clone(), json!("x")).is_empty());
@@ -144,7 +166,8 @@ fn combinations_are_checked() {
 
 #[test]
 fn sets_and_maps_hold_each_entry_once() {
-    let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
+    let set =
+        json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
     assert_eq!(
         faults(set, json!(["a", "b", "a", "a"])),
         ["spec[2]: Duplicate value: \"a\""]

@@ -36,7 +36,11 @@ pub(super) fn check(
         Value::Object(fields) => {
             let is_map = matches!(schema.shape, Shape::Map(_));
             for (name, value) in fields {
-                let here = if is_map { path.key(name) } else { path.field(name) };
+                let here = if is_map {
+                    path.key(name)
+                } else {
+                    path.field(name)
+                };
                 if let Some(field) = schema.field(name) {
                     check(value, field, (&here, depth + 1), causes);
                 }
@@ -52,10 +56,16 @@ pub(super) fn has_repeats(items: &[Value]) -> bool {
 }
 
 fn check_map(items: &[Value], keys: &[Box<str>], path: &Path<'_>, causes: &mut Vec<Cause>) {
-    let wrong = items.iter().position(|item| !item.is_null() && !item.is_object());
+    let wrong = items
+        .iter()
+        .position(|item| !item.is_null() && !item.is_object());
     if let Some(index) = wrong {
         let detail = "must be an object for an array of list-type map";
-        causes.push(words::plainly_invalid(&path.index(index), &items[index], detail));
+        causes.push(words::plainly_invalid(
+            &path.index(index),
+            &items[index],
+            detail,
+        ));
         return;
     }
     let keyed: Vec<Value> = items.iter().map(|item| key_of(item, keys)).collect();

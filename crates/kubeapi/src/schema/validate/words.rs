@@ -13,9 +13,8 @@ pub(super) fn required(path: &Path<'_>) -> Cause {
 
 /// The value's JSON type is not the schema's.
 pub(super) fn wrong_type(path: &Path<'_>, wanted: &str, found: &str) -> Cause {
-    let message = format!(
-        "Invalid value: \"{found}\": {path} in body must be of type {wanted}: \"{found}\""
-    );
+    let message =
+        format!("Invalid value: \"{found}\": {path} in body must be of type {wanted}: \"{found}\"");
     Cause::new("FieldValueTypeInvalid", path.to_string(), message)
 }
 
@@ -80,12 +79,16 @@ pub(super) fn out_of_range(path: &Path<'_>, format: &str) -> Cause {
         "" => "(default format)".to_owned(),
         format => format!("with format {format}"),
     };
-    whole(format!("Checked value must be of type integer {format} in {path}"))
+    whole(format!(
+        "Checked value must be of type integer {format} in {path}"
+    ))
 }
 
 /// No alternative of anyOf holds.
 pub(super) fn no_alternative(path: &Path<'_>) -> Cause {
-    whole(format!("\"{path}\" must validate at least one schema (anyOf)"))
+    whole(format!(
+        "\"{path}\" must validate at least one schema (anyOf)"
+    ))
 }
 
 /// None, or more than one, of oneOf holds.
@@ -94,13 +97,17 @@ pub(super) fn not_exactly_one(path: &Path<'_>, valid: usize) -> Cause {
         0 => "Found none valid".to_owned(),
         valid => format!("Found {valid} valid alternatives"),
     };
-    whole(format!("\"{path}\" must validate one and only one schema (oneOf). {found}"))
+    whole(format!(
+        "\"{path}\" must validate one and only one schema (oneOf). {found}"
+    ))
 }
 
 /// Some of allOf does not hold.
 pub(super) fn not_all(path: &Path<'_>, valid: usize) -> Cause {
     let none = if valid == 0 { ". None validated" } else { "" };
-    whole(format!("\"{path}\" must validate all the schemas (allOf){none}"))
+    whole(format!(
+        "\"{path}\" must validate all the schemas (allOf){none}"
+    ))
 }
 
 /// What must not hold does.
@@ -115,5 +122,9 @@ pub(super) fn too_deep() -> Cause {
 
 /// A real server loses the field of these causes and writes it so; its users know the sight.
 fn whole(detail: String) -> Cause {
-    Cause::new("FieldValueInvalid", "<nil>", format!("Invalid value: \"\": {detail}"))
+    Cause::new(
+        "FieldValueInvalid",
+        "<nil>",
+        format!("Invalid value: \"\": {detail}"),
+    )
 }
