@@ -92,3 +92,5 @@ impl Target<'_> {
 
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
