@@ -3,6 +3,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::claims::{Claims, Reference};
 use super::key::VerifyingKey;
@@ -153,7 +155,7 @@ struct Header {
     kid: Option<String>,
     /// Extensions that the sender wants understood. We understand none.
     #[serde(default)]
-    crit: Option<serde_json::Value>,
+    crit: Option<Value>,
 }
 
 impl Verifier {
@@ -205,14 +207,12 @@ impl Verifier {
         };
         let signed = &token[..header.len() + 1 + body.len()];
         let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| Refused::Malformed);
-        // A field that stands twice is an error here: two readers could take two different ones.
-        let header: Header =
-            serde_json::from_slice(&decode(header)?).map_err(|_| Refused::Malformed)?;
+        let header: Header = read(&decode(header)?, &[])?;
         if header.crit.is_some() {
             return Err(Refused::Malformed);
         }
         self.check_signature(&header, signed.as_bytes(), &decode(signature)?)?;
-        serde_json::from_slice(&decode(body)?).map_err(|_| Refused::Malformed)
+        read(&decode(body)?, BOUND_FIELDS)
     }
 
     /// The key is chosen by its name, and must be one for the algorithm that the token names: a public
@@ -263,6 +263,25 @@ impl Verifier {
         }
     }
 }
+
+/// Reads an object. A field that stands twice is an error: two readers could take two different ones. So
+/// is a list where `objects` (JSON pointers) must be objects: the decoder would take its entries for fields.
+fn read<T: DeserializeOwned>(bytes: &[u8], objects: &[&str]) -> Result<T, Refused> {
+    let shape: Value = serde_json::from_slice(bytes).map_err(|_| Refused::Malformed)?;
+    let list = |pointer: &&str| shape.pointer(pointer).is_some_and(Value::is_array);
+    if !shape.is_object() || objects.iter().any(list) {
+        return Err(Refused::Malformed);
+    }
+    serde_json::from_slice(bytes).map_err(|_| Refused::Malformed)
+}
+
+const BOUND_FIELDS: &[&str] = &[
+    "/kubernetes.io",
+    "/kubernetes.io/serviceaccount",
+    "/kubernetes.io/pod",
+    "/kubernetes.io/secret",
+    "/kubernetes.io/node",
+];
 
 fn check_times(claims: &Claims, now: i64) -> Result<(), Refused> {
     if now.saturating_sub(LEEWAY_SECONDS) > claims.exp {
