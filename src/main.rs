@@ -1,1 +1,36 @@
-fn main() {}
+//! The `holdfast` program: one small file per subcommand, wiring and words only.
+
+mod cli; // what can be typed
+mod completions; // holdfast completions
+mod config; // holdfast config, and the file itself
+mod failure; // what went wrong, as one message and an exit code
+mod log; // where the log goes and how it looks
+mod up; // holdfast up
+mod version; // holdfast version
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return cli::refuse(error),
+    };
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    match cli.command {
+        Command::Up(flags) => up::run(*flags, cli.log),
+        Command::Config { command } => config::check::run(command),
+        Command::Completions { shell } => completions::run(shell),
+        Command::Version { output } => version::run(output),
+    }
+}

@@ -1,1 +1,17 @@
-//! placeholder
+//! What Holdfast asks of the machine: time, tasks, files, certificates, TLS and sockets.
+//!
+//! Everything that cannot be a pure rule passes through here, so that the rest of the program can
+//! be run with a clock, a disk and a network that a test controls. This crate knows nothing of
+//! Kubernetes and depends on none of our crates.
+
+pub mod clock; // the time, as a value that is passed in
+pub mod shutdown; // the one word that ends everything, and the signals that say it
+pub mod tasks; // every task has a name and an owner
+pub mod files; // folders, atomic writes, bounded reads, one process per folder
+pub mod pki; // an authority, the certificates it issues, and what a peer's says
+pub mod tls; // certificates -> rustls configurations
+pub mod listen; // a port -> accepted, authenticated connections
+
+pub use clock::Clock;
+pub use shutdown::Shutdown;
+pub use tasks::{Crowd, Tasks};

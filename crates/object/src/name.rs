@@ -4,7 +4,8 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-/// A resource of the cluster: plural name and group, written as Kubernetes writes it (`pods`, `deployments.apps`).
+/// A resource of the cluster: plural name and group, written as Kubernetes writes it (`pods`,
+/// `deployments.apps`).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Resource(Arc<str>);
 
@@ -47,10 +48,11 @@ impl fmt::Debug for Resource {
     }
 }
 
-/// An object's place within its resource: `namespace/name`, or `name` where the resource has no namespaces.
+/// An object's place within its resource: `namespace/name`, or `name` where the resource has no
+/// namespaces.
 ///
-/// The order is that of the string, which is the order in which a Kubernetes API lists objects: by byte, over the whole path, so
-/// that `a-b/x` stands before `a/x`.
+/// The order is that of the string, which is the order in which a Kubernetes API lists objects: by
+/// byte, over the whole path, so that `a-b/x` stands before `a/x`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectName(Arc<str>);
 

@@ -1,21 +1,25 @@
-//! A resourceVersion as Kubernetes 1.35 defines it: a decimal number of any size, compared by length and then by digits.
+//! A resourceVersion as Kubernetes 1.35 defines it: a decimal number of any size, compared by
+//! length and then by digits.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Digits that a version may have. A real one has at most 20; the rest is room, the bound keeps a hostile one small.
+/// Digits that a version may have. A real one has at most 20; the rest is room, the bound keeps a
+/// hostile one small.
 pub const VERSION_DIGITS_MAX: usize = 64;
 
-/// A version of an object or of a collection. Never zero: "0" is a question ("any version"), not an answer.
+/// A version of an object or of a collection. Never zero: "0" is a question ("any version"), not
+/// an answer.
 ///
-/// Versions of different resources, or of one resource in different epochs, must not be compared; the type cannot know that.
+/// Versions of different resources, or of one resource in different epochs, must not be compared;
+/// the type cannot know that.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Version(Digits);
 
-/// Almost every version fits in a machine word; one that does not is kept as its digits. A value has one representation only,
-/// so the derived equality and hash are right.
+/// Almost every version fits in a machine word; one that does not is kept as its digits. A value
+/// has one representation only, so the derived equality and hash are right.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Digits {
     Word(u64),

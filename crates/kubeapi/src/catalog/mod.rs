@@ -1,105 +1,176 @@
 //! Which kinds there are: the built-in ones, and the custom ones that come and go.
+//!
+//! Readers take a [`Snapshot`] and keep it for the length of a request; a change makes a new one. A
+//! built-in kind cannot be replaced by a custom one of the same name.
 
+mod builtin; // compiled-in facts -> groups
+mod groups; // groups, versions and their order
+mod kind; // one kind
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use object::Resource;
+use parking_lot::{Mutex, RwLock};
 
-use crate::schema::SchemaRef;
+pub use groups::{Group, GroupVersion, preference};
+pub use kind::{CustomKind, Kind, PrinterColumn, Subresource};
 
-/// A kind in one version of its group, as it is served.
-#[derive(Debug, Clone)]
-pub struct Kind {
-    /// The API group, empty for the core group.
-    pub group: Arc<str>,
-    /// The version of the group: `v1`.
-    pub version: Arc<str>,
-    /// `Deployment`.
-    pub kind: Arc<str>,
-    /// `DeploymentList`.
-    pub list_kind: Arc<str>,
-    /// `deployments`.
-    pub plural: Arc<str>,
-    /// `deployment`.
-    pub singular: Arc<str>,
-    /// `deploy`.
-    pub short_names: Vec<Arc<str>>,
-    /// `all`.
-    pub categories: Vec<Arc<str>>,
-    /// Whether objects live in namespaces.
-    pub namespaced: bool,
-    /// What may be done with the main resource: `get`, `list`, `watch`, `create`, …
-    pub verbs: Vec<Arc<str>>,
-    /// `status`, `scale`, `token`, …
-    pub subresources: Vec<Subresource>,
-    /// The shape of an object, where it is known.
-    pub schema: Option<SchemaRef>,
-    /// What only custom kinds have.
-    pub custom: Option<Arc<CustomKind>>,
+/// Every kind that is served, now.
+#[derive(Debug)]
+pub struct Catalog {
+    builtin: Vec<Group>,
+    current: RwLock<Arc<Snapshot>>,
+    /// Custom kinds by `plural.group`, each in all its served versions. Locked over a change, so
+    /// that two changes do not lose each other.
+    custom: Mutex<BTreeMap<String, Vec<Arc<Kind>>>>,
 }
 
-/// A part of an object that is read or written on its own.
-#[derive(Debug, Clone)]
-pub struct Subresource {
-    /// `status`.
-    pub name: Arc<str>,
-    /// Group of the kind that goes in and out, empty for the core group.
-    pub group: Arc<str>,
-    /// Version of that kind.
-    pub version: Arc<str>,
-    /// `Pod`, `Scale`, `TokenRequest`, …
-    pub kind: Arc<str>,
-    /// What may be done with it.
-    pub verbs: Vec<Arc<str>>,
+/// Every kind that was served at one moment.
+#[derive(Debug)]
+pub struct Snapshot {
+    generation: u64,
+    /// The core group first, then the built-in groups by priority, then the custom ones by name.
+    groups: Vec<Group>,
 }
 
-/// What a CustomResourceDefinition says of one version of its kind.
-#[derive(Debug, Clone, Default)]
-pub struct CustomKind {
-    /// additionalPrinterColumns.
-    pub columns: Vec<PrinterColumn>,
-    /// selectableFields: JSON paths such as `.spec.color`.
-    pub selectable: Vec<Arc<str>>,
-    /// Whether objects are stored in this version.
-    pub storage: bool,
-    /// Unknown fields are kept everywhere (spec.preserveUnknownFields).
-    pub preserve_unknown: bool,
-}
-
-/// An entry of additionalPrinterColumns.
-#[derive(Debug, Clone)]
-pub struct PrinterColumn {
-    /// The heading.
-    pub name: String,
-    /// integer, number, string, boolean or date.
-    pub kind: String,
-    /// An OpenAPI format.
-    pub format: String,
-    /// Words for people.
-    pub description: String,
-    /// 0 shows in a narrow table, more in a wide one.
-    pub priority: i32,
-    /// Where the value stands in the object.
-    pub json_path: String,
-}
-
-impl Kind {
-    /// The resource that objects of this kind are stored under.
-    pub fn resource(&self) -> Resource {
-        Resource::new(&self.group, &self.plural)
-    }
-
-    /// `apps/v1`, or `v1` in the core group.
-    pub fn api_version(&self) -> String {
-        match &*self.group {
-            "" => self.version.to_string(),
-            group => format!("{group}/{}", self.version),
+impl Catalog {
+    /// The built-in kinds.
+    pub fn new() -> Self {
+        let builtin = builtin::groups();
+        let first = Snapshot {
+            generation: 1,
+            groups: builtin.clone(),
+        };
+        Self {
+            builtin,
+            current: RwLock::new(Arc::new(first)),
+            custom: Mutex::new(BTreeMap::new()),
         }
     }
 
-    /// The subresource of this name.
-    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
-        self.subresources
-            .iter()
-            .find(|candidate| &*candidate.name == name)
+    /// What is served at this moment.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.current.read().clone()
+    }
+
+    /// See [`Snapshot::find`].
+    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
+        self.current.read().find(group, version, plural).cloned()
+    }
+
+    /// See [`Snapshot::kind_of`].
+    pub fn kind_of(&self, group: &str, version: &str, kind: &str) -> Option<Arc<Kind>> {
+        self.current.read().kind_of(group, version, kind).cloned()
+    }
+
+    /// Serves a custom kind in these versions, in place of those it was served in before. The name
+    /// is that of its definition, `plural.group`.
+    pub fn set_custom(&self, name: &str, kinds: Vec<Arc<Kind>>) {
+        let mut custom = self.custom.lock();
+        custom.insert(name.to_owned(), kinds);
+        self.publish(&custom);
+    }
+
+    /// Serves a custom kind no more.
+    pub fn remove_custom(&self, name: &str) {
+        let mut custom = self.custom.lock();
+        if custom.remove(name).is_some() {
+            self.publish(&custom);
+        }
+    }
+
+    fn publish(&self, custom: &BTreeMap<String, Vec<Arc<Kind>>>) {
+        let before = self.snapshot();
+        let mut groups = self.builtin.clone();
+        let builtin = groups.len();
+        let mut versions: BTreeMap<(Arc<str>, Arc<str>), Vec<Arc<Kind>>> = BTreeMap::new();
+        for kind in custom.values().flatten() {
+            let version = (kind.group.clone(), kind.version.clone());
+            versions.entry(version).or_default().push(kind.clone());
+        }
+        for ((name, version), kinds) in versions {
+            let place = groups.iter().position(|group| group.name == name);
+            let group = match place {
+                Some(place) => &mut groups[place],
+                None => groups.push_mut(Group {
+                    name,
+                    versions: Vec::new(),
+                }),
+            };
+            // Kubernetes serves custom kinds only in group-versions that are not its own.
+            if group.version(&version).is_none() {
+                let version = kept_or_new(&before, &group.name, version, kinds);
+                group.versions.push(version);
+            }
+        }
+        for group in &mut groups {
+            group
+                .versions
+                .sort_by_cached_key(|version| preference(&version.version));
+        }
+        groups[builtin..].sort_by(|left, right| left.name.cmp(&right.name));
+        let generation = before.generation.saturating_add(1);
+        *self.current.write() = Arc::new(Snapshot { generation, groups });
     }
 }
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Snapshot {
+    /// Rises with every change of the catalog, so that what was made of it can be kept as long as
+    /// it holds. It starts anew with the process.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The kind of this plural name.
+    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
+        self.group(group)?.version(version)?.plural(plural)
+    }
+
+    /// The kind of this name: `Deployment`.
+    pub fn kind_of(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Kind>> {
+        let kinds = &self.group(group)?.version(version)?.kinds;
+        kinds.iter().find(|candidate| &*candidate.kind == kind)
+    }
+
+    /// The group of this name; the core group is the empty string.
+    pub fn group(&self, name: &str) -> Option<&Group> {
+        self.groups.iter().find(|group| &*group.name == name)
+    }
+
+    /// All groups in the order of priority, the core group first.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// All kinds in all their versions, group by group.
+    pub fn kinds(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        let versions = self.groups.iter().flat_map(|group| &group.versions);
+        versions.flat_map(|version| &version.kinds)
+    }
+}
+
+/// A version whose kinds are the same as before is the same version, with what was derived from it.
+fn kept_or_new(
+    before: &Snapshot,
+    group: &str,
+    version: Arc<str>,
+    mut kinds: Vec<Arc<Kind>>,
+) -> Arc<GroupVersion> {
+    kinds.sort_by(|left, right| left.plural.cmp(&right.plural));
+    let known = before
+        .group(group)
+        .and_then(|group| group.version(&version));
+    match known {
+        Some(known) if known.holds(&kinds) => known.clone(),
+        _ => Arc::new(GroupVersion::new(version, kinds)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

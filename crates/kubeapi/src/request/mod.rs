@@ -1,1 +1,9 @@
-//! To be written.
+//! An HTTP request, decoded once: what it is about, with which options, and in which form the answer is wanted.
+
+pub mod path; // the URL's path -> a resource, or a path of its own
+pub mod query; // the URL's query -> options
+pub mod accept; // the Accept header -> the form of the answer
+
+pub use accept::{Form, Shape};
+pub use path::{ResourcePath, Target};
+pub use query::Query;

@@ -1,0 +1,250 @@
+//! A port -> accepted, authenticated connections.
+//!
+//! This is the only place with sockets. A connection gets a place in a bounded crowd, five seconds
+//! for its TLS handshake, and then a task of its own. What a peer does wrong before that ends its
+//! own connection and nothing else.
+
+#![expect(
+    clippy::disallowed_types,
+    reason = "this is the place where sockets live"
+)]
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::net::sockopt;
+use rustls::ServerConfig;
+use rustls::pki_types::CertificateDer;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tracing::{debug, warn};
+
+use crate::shutdown::Shutdown;
+use crate::tasks::Crowd;
+
+/// How long a peer has to finish its TLS handshake.
+pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How many handshakes run at once. Others wait within their five seconds, so that a storm of
+/// reconnecting clients costs each a moment and not all of them their handshake.
+pub const HANDSHAKES_MAX: usize = 512;
+
+/// An encrypted connection.
+pub type Stream = tokio_rustls::server::TlsStream<TcpStream>;
+
+/// A connection that finished its handshake.
+pub struct Accepted {
+    /// The connection.
+    pub stream: Stream,
+    /// The certificate that the peer showed, verified; none if it showed none.
+    pub peer: Option<CertificateDer<'static>>,
+    /// Where it comes from.
+    pub remote: SocketAddr,
+    /// What both ends agreed to speak.
+    pub protocol: Protocol,
+}
+
+/// What both ends agreed to speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1, or no word about it.
+    Http1,
+    /// HTTP/2.
+    Http2,
+}
+
+/// Why a port cannot be listened on, or not any more.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another program has it.
+    #[error("{0} is in use by another program; stop that program or choose another port")]
+    InUse(SocketAddr),
+    /// This machine does not have the address.
+    #[error("{0} is not an address of this machine; choose 127.0.0.1, 0.0.0.0 or one of its own")]
+    NotOurs(SocketAddr),
+    /// Ports below 1024 need a privilege.
+    #[error("no permission to listen on {0}; choose a port of 1024 or above")]
+    Forbidden(SocketAddr),
+    /// The system refused for another reason.
+    #[error("cannot listen on {address}")]
+    System {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A port that is ours.
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// Takes the port. With port 0 the system chooses one, see [`Listener::address`].
+    pub async fn bind(address: SocketAddr) -> Result<Self, Error> {
+        let bound = TcpListener::bind(address).await;
+        let socket = bound.map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => Error::InUse(address),
+            io::ErrorKind::AddrNotAvailable => Error::NotOurs(address),
+            io::ErrorKind::PermissionDenied => Error::Forbidden(address),
+            _ => Error::System { address, source },
+        })?;
+        let address = socket
+            .local_addr()
+            .map_err(|source| Error::System { address, source })?;
+        Ok(Self { socket, address })
+    }
+
+    /// Where we listen.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Accepts connections until the shutdown and runs `serve` for each in a place of `crowd`.
+    ///
+    /// When the crowd is full a new connection is closed at once: a client then tries again or
+    /// goes elsewhere, instead of waiting for an answer that does not come. Connections that are
+    /// open at the shutdown belong to `serve`, which was given the same word.
+    pub async fn run<F>(
+        self,
+        tls: Arc<ServerConfig>,
+        crowd: Crowd,
+        shutdown: Shutdown,
+        serve: impl Fn(Accepted) -> F + Clone + Send + 'static,
+    ) -> Result<(), Error>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let door = Door {
+            tls: tls.into(),
+            handshakes: Arc::new(Semaphore::new(HANDSHAKES_MAX)),
+        };
+        let mut pause = Pause::default();
+        let mut stop = pin!(shutdown.triggered());
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.socket.accept() => accepted,
+                () = &mut stop => return Ok(()),
+            };
+            match (accepted, crowd.place()) {
+                (Ok((tcp, remote)), Some(place)) => {
+                    pause = Pause::default();
+                    place.spawn_then(door.clone().enter(tcp, remote), serve.clone());
+                }
+                (Ok((tcp, remote)), None) => {
+                    drop(tcp);
+                    debug!(%remote, open = crowd.busy(), "connection refused: no place is free");
+                }
+                (Err(error), _) => match severity(&error) {
+                    Severity::Connection => debug!(%error, "connection lost before it began"),
+                    Severity::Machine => pause.wait(&error).await,
+                    Severity::Listener => {
+                        return Err(Error::System {
+                            address: self.address,
+                            source: error,
+                        });
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// What stands between a connection and its session.
+#[derive(Clone)]
+struct Door {
+    tls: TlsAcceptor,
+    handshakes: Arc<Semaphore>,
+}
+
+impl Door {
+    async fn enter(self, tcp: TcpStream, remote: SocketAddr) -> Option<Accepted> {
+        let handshake = async {
+            let _turn = self.handshakes.acquire().await.map_err(io::Error::other)?;
+            tune(&tcp)?;
+            self.tls.accept(tcp).await
+        };
+        let stream = match tokio::time::timeout(HANDSHAKE_TIME_MAX, handshake).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                debug!(%remote, %error, "TLS handshake failed");
+                return None;
+            }
+            Err(_) => {
+                debug!(%remote, "TLS handshake took too long");
+                return None;
+            }
+        };
+        let (_, session) = stream.get_ref();
+        let peer = session.peer_certificates().and_then(<[_]>::first);
+        let peer = peer.map(|certificate| certificate.clone().into_owned());
+        let protocol = match session.alpn_protocol() {
+            Some(b"h2") => Protocol::Http2,
+            _ => Protocol::Http1,
+        };
+        Some(Accepted {
+            stream,
+            peer,
+            remote,
+            protocol,
+        })
+    }
+}
+
+/// Small answers go out at once, and a peer that vanished is noticed within about a minute.
+fn tune(tcp: &TcpStream) -> io::Result<()> {
+    tcp.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(tcp, true)?;
+    sockopt::set_tcp_keepidle(tcp, Duration::from_secs(30))?;
+    sockopt::set_tcp_keepintvl(tcp, Duration::from_secs(10))?;
+    sockopt::set_tcp_keepcnt(tcp, 3)?;
+    Ok(())
+}
+
+/// Whose trouble an error of `accept` is.
+#[derive(Debug, PartialEq, Eq)]
+enum Severity {
+    /// That of the connection which was to be accepted.
+    Connection,
+    /// The machine is short of something and may have it again later.
+    Machine,
+    /// Ours: this socket will never accept again.
+    Listener,
+}
+
+fn severity(error: &io::Error) -> Severity {
+    use rustix::io::Errno;
+    let errno = Errno::from_io_error(error);
+    match errno {
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => Severity::Machine,
+        Some(Errno::BADF | Errno::INVAL | Errno::NOTSOCK | Errno::OPNOTSUPP) => Severity::Listener,
+        // Linux hands pending network errors of the new connection to accept(2).
+        _ => Severity::Connection,
+    }
+}
+
+/// A pause that grows while the machine stays short: without it the loop would spin.
+struct Pause(Duration);
+
+impl Default for Pause {
+    fn default() -> Self {
+        Self(Duration::from_millis(10))
+    }
+}
+
+impl Pause {
+    async fn wait(&mut self, error: &io::Error) {
+        warn!(%error, pause = ?self.0, "cannot accept connections for now");
+        tokio::time::sleep(self.0).await;
+        self.0 = (self.0 * 2).min(Duration::from_secs(1));
+    }
+}

@@ -1,0 +1,110 @@
+//! A kind in one version of its group, as it is served.
+
+use std::sync::Arc;
+
+use object::Resource;
+
+use crate::schema::SchemaRef;
+
+/// A kind in one version of its group.
+#[derive(Debug, Clone)]
+pub struct Kind {
+    /// The API group, empty for the core group.
+    pub group: Arc<str>,
+    /// The version of the group: `v1`.
+    pub version: Arc<str>,
+    /// `Deployment`.
+    pub kind: Arc<str>,
+    /// `DeploymentList`.
+    pub list_kind: Arc<str>,
+    /// `deployments`.
+    pub plural: Arc<str>,
+    /// `deployment`.
+    pub singular: Arc<str>,
+    /// `deploy`.
+    pub short_names: Vec<Arc<str>>,
+    /// `all`.
+    pub categories: Vec<Arc<str>>,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// What may be done with the main resource: `get`, `list`, `watch`, `create`, …
+    pub verbs: Vec<Arc<str>>,
+    /// `status`, `scale`, `token`, …
+    pub subresources: Vec<Subresource>,
+    /// The shape of an object, where it is known.
+    pub schema: Option<SchemaRef>,
+    /// What only custom kinds have.
+    pub custom: Option<Arc<CustomKind>>,
+}
+
+/// A part of an object that is read or written on its own.
+#[derive(Debug, Clone)]
+pub struct Subresource {
+    /// `status`.
+    pub name: Arc<str>,
+    /// Group of the kind that goes in and out, empty for the core group.
+    pub group: Arc<str>,
+    /// Version of that kind.
+    pub version: Arc<str>,
+    /// `Pod`, `Scale`, `TokenRequest`, …
+    pub kind: Arc<str>,
+    /// What may be done with it.
+    pub verbs: Vec<Arc<str>>,
+}
+
+/// What a CustomResourceDefinition says of one version of its kind.
+#[derive(Debug, Clone, Default)]
+pub struct CustomKind {
+    /// additionalPrinterColumns.
+    pub columns: Vec<PrinterColumn>,
+    /// selectableFields: JSON paths such as `.spec.color`.
+    pub selectable: Vec<Arc<str>>,
+    /// Whether objects are stored in this version.
+    pub storage: bool,
+    /// Unknown fields are kept everywhere (spec.preserveUnknownFields).
+    pub preserve_unknown: bool,
+}
+
+/// An entry of additionalPrinterColumns.
+#[derive(Debug, Clone)]
+pub struct PrinterColumn {
+    /// The heading.
+    pub name: String,
+    /// integer, number, string, boolean or date.
+    pub kind: String,
+    /// An OpenAPI format.
+    pub format: String,
+    /// Words for people.
+    pub description: String,
+    /// 0 shows in a narrow table, more in a wide one.
+    pub priority: i32,
+    /// Where the value stands in the object.
+    pub json_path: String,
+}
+
+impl Kind {
+    /// The resource that objects of this kind are stored under.
+    pub fn resource(&self) -> Resource {
+        Resource::new(&self.group, &self.plural)
+    }
+
+    /// `apps/v1`, or `v1` in the core group.
+    pub fn api_version(&self) -> String {
+        match &*self.group {
+            "" => self.version.to_string(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// Whether this may be done with the main resource.
+    pub fn allows(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|allowed| &**allowed == verb)
+    }
+
+    /// The subresource of this name.
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources
+            .iter()
+            .find(|candidate| &*candidate.name == name)
+    }
+}

@@ -1,0 +1,212 @@
+//! The path of a URL -> a resource, or a path of its own.
+//!
+//! A path is taken apart once, here. The same parts are used to authorize and to answer, so that no spelling of a path can mean one
+//! thing to one and another thing to the other. Nothing is normalised: a path that would need it is refused.
+
+use crate::Status;
+
+/// Bytes of a URL that are read.
+pub const URL_BYTES_MAX: usize = 8 * 1024;
+
+/// What a path leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Objects.
+    Resource(ResourcePath),
+    /// Something else: health, discovery, schemas. The segments, decoded.
+    Other(Vec<String>),
+}
+
+/// The parts of a path that leads to objects.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResourcePath {
+    /// The API group, empty for the core group.
+    pub group: String,
+    /// The version of the group.
+    pub version: String,
+    /// The namespace, empty for none. For the resource `namespaces` itself it is the name, as the authorizer expects.
+    pub namespace: String,
+    /// The plural name.
+    pub resource: String,
+    /// The object's name, empty for a collection.
+    pub name: String,
+    /// The part of the object, empty for all of it.
+    pub subresource: String,
+    /// Segments after the subresource.
+    pub rest: Vec<String>,
+    /// The old way to ask for a watch: a `watch` segment after the version.
+    pub watch: bool,
+}
+
+impl Target {
+    /// Takes a path apart.
+    pub fn parse(path: &str) -> Result<Self, Status> {
+        if path.len() > URL_BYTES_MAX {
+            return Err(Status::new(414, "RequestURITooLong", "the URL is too long"));
+        }
+        let path = path.strip_prefix('/').ok_or_else(bad_path)?;
+        // One slash at the end is harmless and customary.
+        let path = path.strip_suffix('/').unwrap_or(path);
+        if path.is_empty() {
+            return Ok(Self::Other(Vec::new()));
+        }
+        let segments = path
+            .split('/')
+            .map(decode)
+            .collect::<Result<Vec<String>, Status>>()?;
+        let words: Vec<&str> = segments.iter().map(String::as_str).collect();
+        let (group, version, rest) = match words.as_slice() {
+            ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
+            ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
+            _ => return Ok(Self::Other(segments)),
+        };
+        Ok(Self::Resource(ResourcePath::parse(group, version, rest)))
+    }
+}
+
+impl ResourcePath {
+    fn parse(group: &str, version: &str, rest: &[&str]) -> Self {
+        let (watch, rest) = match rest {
+            ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
+            rest => (false, rest),
+        };
+        let mut path = Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            watch,
+            ..Self::default()
+        };
+        // A namespace has few parts of its own; what else follows its name lies in it.
+        let rest = match rest {
+            ["namespaces", namespace, part, more @ ..]
+                if !(more.is_empty() && ["status", "finalize"].contains(part)) =>
+            {
+                path.namespace = (*namespace).to_owned();
+                &rest[2..]
+            }
+            ["namespaces", name, ..] => {
+                path.namespace = (*name).to_owned();
+                rest
+            }
+            rest => rest,
+        };
+        let mut parts = rest.iter().map(|part| (*part).to_owned());
+        path.resource = parts.next().unwrap_or_default();
+        path.name = parts.next().unwrap_or_default();
+        path.subresource = parts.next().unwrap_or_default();
+        path.rest = parts.collect();
+        path
+    }
+}
+
+/// One segment, with its percent signs resolved. What could be read as another path is refused.
+fn decode(segment: &str) -> Result<String, Status> {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.as_bytes().iter();
+    while let Some(&byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digits = [rest.next(), rest.next()];
+        let digit = |digit: Option<&u8>| digit.and_then(|d| (*d as char).to_digit(16));
+        match (digit(digits[0]), digit(digits[1])) {
+            (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
+            _ => return Err(bad_path()),
+        }
+    }
+    let decoded = String::from_utf8(bytes).map_err(|_| bad_path())?;
+    let confusing = decoded.is_empty()
+        || decoded == "."
+        || decoded == ".."
+        || decoded.contains(['/', '\\', '%'])
+        || decoded.chars().any(char::is_control);
+    if confusing {
+        return Err(bad_path());
+    }
+    Ok(decoded)
+}
+
+fn bad_path() -> Status {
+    Status::bad_request("the request path is not well formed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(path: &str) -> ResourcePath {
+        match Target::parse(path) {
+            Ok(Target::Resource(path)) => path,
+            other => panic!("{path}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_path_is_taken_apart_as_kubernetes_does() {
+        let pods = resource("/api/v1/namespaces/n/pods/p/log");
+        assert_eq!((&*pods.namespace, &*pods.resource), ("n", "pods"));
+        assert_eq!((&*pods.name, &*pods.subresource), ("p", "log"));
+        let all = resource("/apis/apps/v1/deployments");
+        assert_eq!(
+            (&*all.group, &*all.version, &*all.resource),
+            ("apps", "v1", "deployments")
+        );
+        assert_eq!((&*all.namespace, &*all.name), ("", ""));
+        let namespace = resource("/api/v1/namespaces/n");
+        assert_eq!(
+            (&*namespace.resource, &*namespace.name),
+            ("namespaces", "n")
+        );
+        assert_eq!(namespace.namespace, "n");
+        let status = resource("/api/v1/namespaces/n/status");
+        assert_eq!((&*status.name, &*status.subresource), ("n", "status"));
+        let finalize = resource("/api/v1/namespaces/n/finalize");
+        assert_eq!(finalize.subresource, "finalize");
+        let inside = resource("/api/v1/namespaces/n/status/x");
+        assert_eq!((&*inside.resource, &*inside.name), ("status", "x"));
+        assert!(resource("/api/v1/watch/pods").watch);
+    }
+
+    #[test]
+    fn other_paths_are_left_as_they_are() {
+        for path in [
+            "/",
+            "/api",
+            "/api/v1",
+            "/apis/apps",
+            "/apis/apps/v1",
+            "/healthz/ping",
+        ] {
+            assert!(
+                matches!(Target::parse(path), Ok(Target::Other(_))),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_path_that_could_mean_two_things_is_refused() {
+        let wrong = [
+            "//",
+            "/api//v1/pods",
+            "/api/v1/./pods",
+            "/api/v1/namespaces/../secrets",
+            "/api/v1/namespaces/%2e%2e/secrets",
+            "/api/v1/pods/a%2Fb",
+            "/api/v1/pods/a%5cb",
+            "/api/v1/pods/a%00",
+            "/api/v1/pods/a%0a",
+            "/api/v1/pods/%ff",
+            "/api/v1/pods/%zz",
+            "/api/v1/pods/%2",
+            "/api/v1/pods/%252e",
+            "api/v1/pods",
+        ];
+        for path in wrong {
+            assert_eq!(Target::parse(path).unwrap_err().code, 400, "{path}");
+        }
+        let long = format!("/api/v1/pods/{}", "a".repeat(URL_BYTES_MAX));
+        assert_eq!(Target::parse(&long).unwrap_err().code, 414);
+    }
+}

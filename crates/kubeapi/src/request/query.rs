@@ -1,0 +1,125 @@
+//! The query of a URL -> options. Unknown names are ignored, as Kubernetes does; wrong values are refused.
+
+use crate::Status;
+
+/// Names and values that a query may have.
+const PAIRS_MAX: usize = 256;
+
+/// The options of a request, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+impl Query {
+    /// Takes the part of a URL after its question mark apart.
+    pub fn parse(query: &str) -> Result<Self, Status> {
+        let mut pairs = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            if pairs.len() == PAIRS_MAX {
+                return Err(Status::bad_request("the query has too many parameters"));
+            }
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            pairs.push((decode(name)?, decode(value)?));
+        }
+        Ok(Self { pairs })
+    }
+
+    /// The value of an option: of several the first, as Kubernetes takes it. Nothing if it is absent.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.pairs
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The value of an option, empty if it is absent.
+    pub fn text(&self, name: &str) -> &str {
+        self.value(name).unwrap_or("")
+    }
+
+    /// All values of an option that may stand several times.
+    pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.pairs
+            .iter()
+            .filter(move |(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// A switch. A name alone switches on; anything but "false" and "0" does.
+    pub fn switch(&self, name: &str) -> bool {
+        self.optional_switch(name).unwrap_or(false)
+    }
+
+    /// A switch that may also be absent.
+    pub fn optional_switch(&self, name: &str) -> Option<bool> {
+        let value = self.value(name)?;
+        Some(!(value == "0" || value.eq_ignore_ascii_case("false")))
+    }
+
+    /// A whole number.
+    pub fn number(&self, name: &str) -> Result<Option<i64>, Status> {
+        let Some(text) = self.value(name).filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
+        match text.parse() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(Status::bad_request(format!(
+                "strconv.ParseInt: parsing {text:?}: invalid syntax"
+            ))),
+        }
+    }
+}
+
+fn decode(text: &str) -> Result<String, Status> {
+    let bad = || Status::bad_request("the query is not well formed");
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || rest.next().and_then(|d| (d as char).to_digit(16));
+                let (high, low) = (digit().ok_or_else(bad)?, digit().ok_or_else(bad)?);
+                (high * 16 + low) as u8
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| bad())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_as_kubernetes_reads_them() {
+        let query = Query::parse("watch&limit=5&a=1&a=2&x=%41+b&allow=false&zero=0&n=").unwrap();
+        assert!(query.switch("watch"));
+        assert!(!query.switch("allow") && !query.switch("zero") && !query.switch("absent"));
+        assert_eq!(query.number("limit").unwrap(), Some(5));
+        assert_eq!(query.number("n").unwrap(), None);
+        assert_eq!(query.text("a"), "1");
+        assert_eq!(query.values("a").count(), 2);
+        assert_eq!(query.text("x"), "A b");
+        assert_eq!(query.optional_switch("absent"), None);
+    }
+
+    #[test]
+    fn a_wrong_number_or_escape_is_refused() {
+        assert_eq!(
+            Query::parse("limit=ten")
+                .unwrap()
+                .number("limit")
+                .unwrap_err()
+                .code,
+            400
+        );
+        for wrong in ["a=%", "a=%2", "a=%zz", "a=%ff"] {
+            assert_eq!(Query::parse(wrong).unwrap_err().code, 400, "{wrong}");
+        }
+        let many = "a&".repeat(PAIRS_MAX + 1);
+        assert!(Query::parse(&many).is_err());
+    }
+}

@@ -1,0 +1,61 @@
+//! A new object, from what the client sent.
+
+use serde_json::Value;
+
+use super::fault::Faults;
+use super::{Stamp, Surroundings, Target, defaults, field, kinds, meta};
+use crate::Status;
+
+/// The object to store where none of its name may exist yet.
+pub fn create(
+    target: &Target,
+    body: Value,
+    stamp: &Stamp,
+    around: &Surroundings,
+) -> Result<Value, Status> {
+    let mut object = body;
+    meta::settle(target, &mut object)?;
+    if !target.name.is_empty() {
+        meta::settle_name(target, &mut object)?;
+    }
+    if target.kind.namespaced {
+        let name = meta::name(&object).to_owned();
+        kinds::namespace::check_may_create(target, &name, around.namespace)?;
+    }
+    if target.kind.custom.is_none() {
+        field::drop_nulls(&mut object);
+        defaults::apply(target.kind, &mut object);
+    }
+    meta::stamp_new(target, &mut object, stamp)?;
+    kinds::prepare_new(target, &mut object);
+    kinds::assign_new(target, &mut object, stamp, around)?;
+    let mut faults = Faults::default();
+    meta::check(target, &object, &mut faults);
+    kinds::check(target, &object, &mut faults);
+    faults.refuse(target.kind, meta::name(&object))?;
+    kinds::finish(target, &mut object);
+    Ok(object)
+}
+
+/// Whether the server chose the name: then a name that is taken is tried again with another suffix,
+/// [`super::names::GENERATE_ATTEMPTS_MAX`] times.
+pub fn name_is_generated(body: &Value) -> bool {
+    let metadata = field::child(body, "metadata");
+    field::text(metadata, "name").is_empty() && !field::text(metadata, "generateName").is_empty()
+}
+
+/// The refusal where an object of this name exists. `existing` is that object, `object` the one to create.
+pub fn already_exists(target: &Target, object: &Value, existing: Option<&Value>) -> Status {
+    let (group, plural) = target.resource();
+    let mut status = Status::already_exists(group, plural, meta::name(object));
+    if field::is_set(field::child(object, "metadata"), "generateName") {
+        status
+            .message
+            .push_str(", the server was not able to generate a unique name for the object");
+        status.details.get_or_insert_default().retry_after_seconds = Some(1);
+    }
+    if existing.is_some_and(meta::is_deleting) {
+        status.message = format!("object is being deleted: {}", status.message);
+    }
+    status
+}

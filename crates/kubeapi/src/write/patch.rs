@@ -1,0 +1,1 @@
+//! A difference to an object: JSON patch, merge patch, strategic merge patch.

@@ -1,0 +1,326 @@
+//! The authority: the feeder that mints versions and compares before it swaps. It is the embedded cluster's single source of truth.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use host::Clock;
+use object::{Header, Object, ObjectName, Resource, Version};
+
+use crate::disk::Disk;
+use crate::entry::More;
+use crate::log::{Counting, Durable, Failed, Input, Log, Options};
+use crate::reader::{Reader, Slot};
+use crate::record::VALUE_BYTES_MAX;
+use crate::recover::OpenError;
+use crate::scope::Scope;
+use crate::table::{Held, Standing};
+use crate::writer::{Feeder, Writer};
+
+/// A handle to the authority. Cheap to clone.
+#[derive(Clone)]
+pub struct Authority {
+    writer: Writer<Minting>,
+}
+
+/// One object's part of a transaction.
+#[derive(Debug)]
+pub struct Swap {
+    /// The resource.
+    pub resource: Resource,
+    /// The object.
+    pub name: ObjectName,
+    /// What must be there for the transaction to count.
+    pub expect: Expect,
+    /// What is done.
+    pub action: Action,
+}
+
+/// What must be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expect {
+    /// No object of this name.
+    Absent,
+    /// The object at exactly this version.
+    Version(Version),
+    /// Some object, at whatever version.
+    Present,
+}
+
+/// What is done to an object.
+#[derive(Debug)]
+pub enum Action {
+    /// It is written.
+    Put(Box<Draft>),
+    /// It goes.
+    Delete,
+    /// Nothing: only the expectation is checked, together with the rest.
+    Check,
+}
+
+/// An object without a version: the authority mints one and writes it between the two parts.
+#[derive(Debug)]
+pub struct Draft {
+    /// The header; its version is replaced.
+    pub header: Header,
+    /// The bytes up to the first digit of the version.
+    pub head: Bytes,
+    /// The bytes after its last digit.
+    pub tail: Bytes,
+}
+
+/// What a swap left behind.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// The object as it is stored.
+    Stored(Object),
+    /// The object went at this version.
+    Deleted(Version),
+    /// It was only checked.
+    Checked,
+}
+
+/// Why a transaction did not count. Nothing of it did.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// What is there is not what was expected.
+    #[error("swap {index} expected something else")]
+    Conflict {
+        /// Which of the swaps, from 0.
+        index: usize,
+        /// The version that is there; nothing if there is no object.
+        found: Option<Version>,
+    },
+    /// One transaction names one object twice.
+    #[error("swap {index} names an object that an earlier one names")]
+    Twice {
+        /// Which of the swaps, from 0.
+        index: usize,
+    },
+    /// The resource has no table, or a damaged one.
+    #[error("{resource} is not open for writing")]
+    NotOpen {
+        /// The resource.
+        resource: Resource,
+    },
+    /// The object is larger than the store takes.
+    #[error("an object of {bytes} bytes is larger than {VALUE_BYTES_MAX} bytes")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+    /// The disk did not take it.
+    #[error(transparent)]
+    Failed(#[from] Failed),
+}
+
+#[derive(Debug)]
+enum Request {
+    Swap(Vec<Swap>),
+    Open(Vec<Resource>),
+    Drop(Resource),
+}
+
+/// The state of the minting: only the version.
+struct Minting {
+    version: Version,
+}
+
+impl Authority {
+    /// Opens the store of an embedded cluster.
+    pub fn open(disk: Arc<dyn Disk>, options: Options, clock: Clock) -> Result<Self, OpenError> {
+        let writer = Writer::start(disk, options, Counting::Shared, clock, |log| Minting {
+            version: log.shared.version().unwrap_or(Version::FIRST),
+        })?;
+        Ok(Self { writer })
+    }
+
+    /// Reads what is stored.
+    pub fn reader(&self) -> &Reader {
+        self.writer.reader()
+    }
+
+    /// Makes tables for resources that have none yet, so that they can be listed while they are empty.
+    pub async fn open_tables(&self, resources: Vec<Resource>) -> Result<Durable, Refusal> {
+        let (_, durable) = self.writer.ask(Request::Open(resources)).await?;
+        Ok(durable)
+    }
+
+    /// Removes all objects of a resource and its history. The table stays, empty.
+    pub async fn empty_table(&self, resource: Resource) -> Result<Durable, Refusal> {
+        let (_, durable) = self.writer.ask(Request::Drop(resource)).await?;
+        Ok(durable)
+    }
+
+    /// Does all swaps or none, and comes back when they are on disk.
+    pub async fn swap(&self, swaps: Vec<Swap>) -> Result<(Vec<Outcome>, Durable), Refusal> {
+        self.writer.ask(Request::Swap(swaps)).await
+    }
+
+    /// The same from a thread that may block.
+    pub fn swap_blocking(&self, swaps: Vec<Swap>) -> Result<(Vec<Outcome>, Durable), Refusal> {
+        self.writer.ask_blocking(Request::Swap(swaps))
+    }
+
+    /// Makes tables, from a thread that may block.
+    pub fn open_tables_blocking(&self, resources: Vec<Resource>) -> Result<Durable, Refusal> {
+        let (_, durable) = self.writer.ask_blocking(Request::Open(resources))?;
+        Ok(durable)
+    }
+
+    /// Waits until all that was asked for is done and the files are closed.
+    pub fn close(self) {
+        self.writer.close();
+    }
+}
+
+impl Feeder for Minting {
+    type Request = Request;
+    type Answer = Vec<Outcome>;
+    type Refusal = Refusal;
+
+    fn decide(&mut self, request: Request, log: &mut Log) -> Result<Vec<Outcome>, Refusal> {
+        match request {
+            Request::Swap(swaps) => self.swap(swaps, log),
+            Request::Open(resources) => {
+                for resource in resources {
+                    self.open(&resource, log);
+                }
+                Ok(Vec::new())
+            }
+            Request::Drop(resource) => {
+                self.empty(&resource, log);
+                Ok(Vec::new())
+            }
+        }
+    }
+}
+
+impl Minting {
+    fn open(&self, resource: &Resource, log: &mut Log) {
+        if log.known(resource).is_some() {
+            return;
+        }
+        let slot = log.slot(resource);
+        log.stage(&slot, Vec::new(), self.whole_at(&self.version), More::No);
+    }
+
+    fn empty(&mut self, resource: &Resource, log: &mut Log) {
+        let slot = log.slot(resource);
+        // Whoever watched it must list again: the table starts afresh above everything it has seen.
+        self.version = self.version.next();
+        log.stage_drop(&slot);
+        log.stage(&slot, Vec::new(), self.whole_at(&self.version), More::No);
+    }
+
+    /// An authority's tables are whole at every version.
+    fn whole_at(&self, version: &Version) -> Standing {
+        Standing {
+            version: Some(version.clone()),
+            progress: Some(version.clone()),
+            epoch: 0,
+            scopes: vec![Held {
+                scope: Scope::all(),
+                floor: Version::FIRST,
+            }],
+        }
+    }
+
+    fn swap(&mut self, swaps: Vec<Swap>, log: &mut Log) -> Result<Vec<Outcome>, Refusal> {
+        let mut names = std::collections::HashSet::new();
+        if let Some(twice) = swaps
+            .iter()
+            .position(|s| !names.insert((&s.resource, &s.name)))
+        {
+            return Err(Refusal::Twice { index: twice });
+        }
+        let slots = swaps
+            .iter()
+            .enumerate()
+            .map(|(index, swap)| check(index, swap, log))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut outcomes = Vec::with_capacity(swaps.len());
+        let mut inputs: Vec<(Arc<Slot>, Input, Version)> = Vec::new();
+        for (swap, (slot, uid)) in swaps.into_iter().zip(slots) {
+            let outcome = match swap.action {
+                Action::Check => Outcome::Checked,
+                Action::Put(draft) => {
+                    self.version = self.version.next();
+                    let object = draft.at(&self.version);
+                    inputs.push((slot, Input::Put(object.clone()), self.version.clone()));
+                    Outcome::Stored(object)
+                }
+                Action::Delete => {
+                    self.version = self.version.next();
+                    let (version, name) = (self.version.clone(), swap.name);
+                    let uid = uid.expect("what was checked to be there has a uid");
+                    let input = Input::Delete {
+                        name,
+                        uid,
+                        version: version.clone(),
+                    };
+                    inputs.push((slot, input, version.clone()));
+                    Outcome::Deleted(version)
+                }
+            };
+            outcomes.push(outcome);
+        }
+        let last = inputs.len().saturating_sub(1);
+        for (index, (slot, input, version)) in inputs.into_iter().enumerate() {
+            let more = if index == last { More::No } else { More::Yes };
+            log.stage(&slot, vec![input], self.whole_at(&version), more);
+        }
+        Ok(outcomes)
+    }
+}
+
+/// The slot of a swap whose expectation holds, and the uid of what is there.
+fn check(
+    index: usize,
+    swap: &Swap,
+    log: &mut Log,
+) -> Result<(Arc<Slot>, Option<Box<str>>), Refusal> {
+    let not_open = || Refusal::NotOpen {
+        resource: swap.resource.clone(),
+    };
+    let slot = log.known(&swap.resource).ok_or_else(not_open)?;
+    if slot.damage().is_some() {
+        return Err(not_open());
+    }
+    if let Action::Put(draft) = &swap.action {
+        let bytes = draft.head.len() + draft.tail.len() + object::version::VERSION_DIGITS_MAX;
+        if bytes > VALUE_BYTES_MAX {
+            return Err(Refusal::TooLarge { bytes });
+        }
+    }
+    let row = log.row(&slot, &swap.name);
+    let found = row.as_ref().map(|row| row.header.version.clone());
+    let possible = row.is_some() || !matches!(swap.action, Action::Delete);
+    let holds = match (&swap.expect, &found) {
+        _ if !possible => false,
+        (Expect::Absent, None) | (Expect::Present, Some(_)) => true,
+        (Expect::Version(expected), Some(found)) => expected == found,
+        _ => false,
+    };
+    if !holds {
+        return Err(Refusal::Conflict { index, found });
+    }
+    Ok((slot, row.map(|row| row.header.uid.clone())))
+}
+
+impl Draft {
+    fn at(&self, version: &Version) -> Object {
+        let digits = version.to_string();
+        let mut bytes = Vec::with_capacity(self.head.len() + digits.len() + self.tail.len());
+        bytes.extend_from_slice(&self.head);
+        bytes.extend_from_slice(digits.as_bytes());
+        bytes.extend_from_slice(&self.tail);
+        let header = Header {
+            version: version.clone(),
+            ..self.header.clone()
+        };
+        Object {
+            header,
+            bytes: bytes.into(),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Compaction: everything that still counts goes into one base file in the background, and the files before it go away.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use object::{Resource, Version};
+
+use crate::disk::File;
+use crate::entry::{self, FileMark, More};
+use crate::failpoint;
+use crate::files::{self, Role, UNFINISHED, Unreadable};
+use crate::reader::{Shared, Slot};
+use crate::record::{self, Address, Kind};
+use crate::row::{At, Event, Row, What};
+use crate::table::{Standing, pairs};
+
+/// Bytes that are gathered before they are written.
+const WRITE_BYTES: usize = 256 * 1024;
+
+/// A compaction that runs.
+pub(crate) struct Compaction {
+    thread: JoinHandle<()>,
+}
+
+/// A table at the moment at which the log moved on to a new file.
+pub(crate) struct TablePicture {
+    resource: Resource,
+    number: u32,
+    seq_next: u64,
+    damaged: bool,
+    floor: Option<Version>,
+    rows: Vec<Arc<Row>>,
+    history: Vec<Arc<Event>>,
+    standing: Standing,
+}
+
+impl TablePicture {
+    pub(crate) fn take(slot: &Slot, seq_next: u64) -> Self {
+        let table = slot.table.read();
+        Self {
+            resource: slot.resource.clone(),
+            number: slot.number,
+            seq_next,
+            damaged: slot.damage().is_some(),
+            floor: table.floor().cloned(),
+            rows: table.base(),
+            history: table.history().cloned().collect(),
+            standing: table.standing().clone(),
+        }
+    }
+}
+
+impl Compaction {
+    pub(crate) fn start(
+        shared: Arc<Shared>,
+        mark: FileMark,
+        pictures: Vec<TablePicture>,
+    ) -> io::Result<Self> {
+        let thread = std::thread::Builder::new()
+            .name("compact".into())
+            .spawn(move || {
+                let number = mark.number;
+                match run(&shared, &mark, &pictures) {
+                    Ok(bytes) => tracing::debug!(number, bytes, "compacted"),
+                    // The old files are all still there: nothing is lost, the next compaction tries again.
+                    Err(error) => tracing::warn!(number, %error, "compaction failed"),
+                }
+            })?;
+        Ok(Self { thread })
+    }
+
+    pub(crate) fn finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    pub(crate) fn join(self) {
+        if self.thread.join().is_err() {
+            tracing::error!("compaction panicked; the old files are kept");
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("the disk failed: {0}")]
+    Disk(#[from] io::Error),
+    #[error("{resource}: {cause}")]
+    Unreadable {
+        resource: Resource,
+        cause: Unreadable,
+    },
+}
+
+fn run(shared: &Shared, mark: &FileMark, pictures: &[TablePicture]) -> Result<u64, Error> {
+    let disk = &shared.files.disk;
+    // One is left behind if an earlier compaction failed.
+    let _ = disk.remove(UNFINISHED);
+    let file = disk.create(UNFINISHED)?;
+    let mut base = Base {
+        shared,
+        file: file.clone(),
+        at: 0,
+        buffer: Vec::new(),
+        moved: Vec::new(),
+    };
+    base.put(Kind::File, Address::default(), &mark.encode());
+    for picture in pictures {
+        let seq_next = if picture.damaged { picture.seq_next } else { 1 };
+        let meta = entry::encode_table(&picture.resource, seq_next);
+        base.put(
+            Kind::Table,
+            Address {
+                table: picture.number,
+                seq: 0,
+            },
+            &meta,
+        );
+    }
+    for picture in pictures.iter().filter(|picture| !picture.damaged) {
+        base.table(picture)?;
+    }
+    base.put(Kind::End, Address::default(), b"");
+    base.flush()?;
+    file.sync()?;
+    failpoint::pass("compact.before_rename");
+    disk.rename(UNFINISHED, &files::name(Role::Base, mark.number))?;
+    disk.sync_names()?;
+    failpoint::pass("compact.after_rename");
+    let bytes = base.at;
+    // First every row learns its new place, then the old places go.
+    shared.files.add(mark.number, file);
+    for (row, offset) in base.moved {
+        row.move_to(At {
+            file: mark.number,
+            offset,
+        });
+    }
+    shared.files.forget_below(mark.number);
+    for name in disk.list()? {
+        if files::parse_name(&name).is_some_and(|(_, number)| number < mark.number) {
+            disk.remove(&name)?;
+            failpoint::pass("compact.mid_remove");
+        }
+    }
+    Ok(bytes)
+}
+
+/// A base file in the making.
+struct Base<'a> {
+    shared: &'a Shared,
+    file: Arc<dyn File>,
+    at: u64,
+    buffer: Vec<u8>,
+    moved: Vec<(Arc<Row>, u64)>,
+}
+
+impl Base<'_> {
+    fn table(&mut self, picture: &TablePicture) -> Result<(), Error> {
+        let mut seq = 0;
+        let mut next = || {
+            seq += 1;
+            Address {
+                table: picture.number,
+                seq,
+            }
+        };
+        for row in &picture.rows {
+            self.row(next(), row, &picture.resource)?;
+        }
+        self.put(
+            Kind::Base,
+            next(),
+            &entry::encode_base(picture.floor.as_ref()),
+        );
+        for event in &picture.history {
+            if let What::Replaced(replaced) = &event.what {
+                let count = replaced.swaps.len();
+                let meta = entry::encode_replace(&replaced.scope, &event.version, count);
+                self.put(Kind::Replace, next(), &meta);
+            }
+            for (before, after) in pairs(&event.what) {
+                match (before, after) {
+                    (_, Some(row)) => self.row(next(), row, &picture.resource)?,
+                    (Some(row), None) => {
+                        let header = &row.header;
+                        let meta = entry::encode_delete(&header.name, &header.uid, &event.version);
+                        self.put(Kind::Delete, next(), &meta);
+                    }
+                    (None, None) => {}
+                }
+            }
+        }
+        let meta = entry::encode_commit(&picture.standing, More::No, picture.seq_next);
+        self.put(Kind::Commit, next(), &meta);
+        failpoint::pass("compact.mid");
+        Ok(())
+    }
+
+    fn row(&mut self, address: Address, row: &Arc<Row>, resource: &Resource) -> Result<(), Error> {
+        let files = &self.shared.files;
+        let value = files.read(row, &files.set()).map_err(|cause| {
+            if let Unreadable::Damaged { .. } = &cause {
+                self.shared.damaged(resource, &cause.to_string());
+            }
+            Error::Unreadable {
+                resource: resource.clone(),
+                cause,
+            }
+        })?;
+        let meta = entry::encode_put(&row.header);
+        let (value_at, _) = record::put(&mut self.buffer, Kind::Put, address, &meta, &value);
+        self.moved.push((row.clone(), self.at + value_at as u64));
+        if self.buffer.len() >= WRITE_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, kind: Kind, address: Address, meta: &[u8]) {
+        record::put(&mut self.buffer, kind, address, meta, b"");
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.write_at(&self.buffer, self.at)?;
+        self.at += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// A number that no other store has.
+pub(crate) fn random_id() -> [u8; 16] {
+    use std::hash::{BuildHasher, RandomState};
+    let mut id = [0; 16];
+    // Each RandomState is keyed from the system's randomness; uniqueness is wanted here, not secrecy.
+    id[..8].copy_from_slice(&RandomState::new().hash_one(1_u8).to_le_bytes());
+    id[8..].copy_from_slice(&RandomState::new().hash_one(2_u8).to_le_bytes());
+    id
+}

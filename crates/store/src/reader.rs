@@ -1,0 +1,387 @@
+//! The one interface through which everybody reads: version, floor, covers, snapshot, watch. It does not know who feeds the log.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object::{Object, ObjectName, Resource, Version};
+use parking_lot::RwLock;
+use tokio::sync::watch;
+
+use crate::files::{FileSet, Files, Unreadable};
+use crate::log::Counting;
+use crate::row::{Event, Row};
+use crate::scope::Want;
+use crate::table::{Held, Refused, Table};
+use crate::watch::Watch;
+
+/// What the writer and all readers share.
+pub(crate) struct Shared {
+    pub(crate) files: Files,
+    counting: Counting,
+    slots: RwLock<HashMap<Resource, Arc<Slot>>>,
+    /// The shared version counter, where there is one. It is raised only after the tables took their changes in.
+    version: RwLock<Option<Version>>,
+    /// Ticks after every group.
+    changed: watch::Sender<u64>,
+}
+
+/// A table's place.
+pub(crate) struct Slot {
+    pub(crate) resource: Resource,
+    pub(crate) number: u32,
+    pub(crate) table: RwLock<Table>,
+    damage: RwLock<Option<String>>,
+    /// Ticks when this table changed: its watchers sleep through what happens to others.
+    changed: watch::Sender<u64>,
+}
+
+impl Slot {
+    pub(crate) fn new(
+        resource: Resource,
+        number: u32,
+        table: Table,
+        damage: Option<String>,
+    ) -> Self {
+        Self {
+            resource,
+            number,
+            table: RwLock::new(table),
+            damage: RwLock::new(damage),
+            changed: watch::channel(0).0,
+        }
+    }
+
+    /// Wakes the table's watchers.
+    pub(crate) fn wake(&self) {
+        tick(&self.changed);
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    pub(crate) fn damage(&self) -> Option<String> {
+        self.damage.read().clone()
+    }
+
+    pub(crate) fn start_afresh(&self) {
+        *self.table.write() = Table::default();
+        *self.damage.write() = None;
+    }
+
+    fn whole(&self) -> Result<(), Refused> {
+        match &*self.damage.read() {
+            None => Ok(()),
+            Some(reason) => Err(Refused::Damaged {
+                resource: self.resource.clone(),
+                reason: reason.clone(),
+            }),
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(files: Files, counting: Counting) -> Self {
+        Self {
+            files,
+            counting,
+            slots: RwLock::default(),
+            version: RwLock::default(),
+            changed: watch::channel(0).0,
+        }
+    }
+
+    pub(crate) fn add(&self, slot: Slot) -> Arc<Slot> {
+        let slot = Arc::new(slot);
+        let standing = slot.table.read().standing().version.clone();
+        self.add_slot(slot.clone());
+        self.raise(standing);
+        slot
+    }
+
+    pub(crate) fn add_slot(&self, slot: Arc<Slot>) {
+        self.slots.write().insert(slot.resource.clone(), slot);
+    }
+
+    /// Tells everybody that the tables moved on.
+    pub(crate) fn advance(&self, newest: Option<Version>) {
+        self.raise(newest);
+        self.changed
+            .send_modify(|tick| *tick = tick.wrapping_add(1));
+    }
+
+    fn raise(&self, newest: Option<Version>) {
+        if self.counting == Counting::Shared && newest > *self.version.read() {
+            *self.version.write() = newest;
+        }
+    }
+
+    pub(crate) fn version(&self) -> Option<Version> {
+        self.version.read().clone()
+    }
+
+    /// Marks a table as not to be trusted.
+    pub(crate) fn damaged(&self, resource: &Resource, reason: &str) {
+        if let Some(slot) = self.slots.read().get(resource) {
+            slot.damage.write().get_or_insert_with(|| reason.to_owned());
+            slot.wake();
+            tracing::error!(%resource, reason, "stored objects are damaged and not served");
+        }
+    }
+
+    fn slot(&self, resource: &Resource) -> Option<Arc<Slot>> {
+        self.slots.read().get(resource).cloned()
+    }
+
+    /// Up to which version a table is whole: its own, or the shared counter's if that is further.
+    pub(crate) fn version_of(&self, shared: Option<Version>, table: &Table) -> Option<Version> {
+        shared.max(table.standing().version.clone())
+    }
+}
+
+fn tick(sender: &watch::Sender<u64>) {
+    sender.send_modify(|tick| *tick = tick.wrapping_add(1));
+}
+
+/// Reads a store. Cheap to clone; any number may read beside the writer.
+#[derive(Clone)]
+pub struct Reader {
+    shared: Arc<Shared>,
+}
+
+/// At which version to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum At {
+    /// The newest that is held.
+    Now,
+    /// Exactly this one.
+    Exactly(Version),
+}
+
+/// Which part of a list.
+#[derive(Debug, Clone, Default)]
+pub struct Part<'a> {
+    /// Names up to this one were given before.
+    pub after: Option<&'a str>,
+    /// No more than this many; nothing means all.
+    pub limit: Option<usize>,
+}
+
+/// A list, or a part of one, at one version.
+pub struct Page {
+    /// The rows, by name.
+    pub rows: Vec<Arc<Row>>,
+    /// The version of the whole list.
+    pub version: Version,
+    /// How many rows come after this page. Known only without a selector; an estimate is never given.
+    pub remaining: Option<u64>,
+    /// Whether more comes after this page.
+    pub more: bool,
+    reader: Reader,
+    pinned: FileSet,
+}
+
+impl Page {
+    /// A row's bytes.
+    pub fn bytes(&self, row: &Row) -> Result<Bytes, Unreadable> {
+        self.reader.shared.files.read(row, &self.pinned)
+    }
+}
+
+impl Reader {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// The version that a list of this resource has now. Nothing if none was ever complete.
+    pub fn version(&self, resource: &Resource) -> Option<Version> {
+        // The shared counter is read first: what it counts is in the table by then.
+        let shared = self.shared.version();
+        let slot = self.shared.slot(resource)?;
+        self.shared.version_of(shared, &slot.table.read())
+    }
+
+    /// Since when the history of what is wanted is whole.
+    pub fn floor(&self, want: &Want) -> Result<Version, Refused> {
+        let slot = self
+            .shared
+            .slot(&want.resource)
+            .ok_or(Refused::NotCovered)?;
+        slot.whole()?;
+        slot.table.read().floor_of(want)
+    }
+
+    /// Whether what is held here answers the question completely.
+    pub fn covers(&self, want: &Want) -> bool {
+        self.floor(want).is_ok()
+    }
+
+    /// What is complete of a resource.
+    pub fn scopes(&self, resource: &Resource) -> Vec<Held> {
+        let Some(slot) = self.shared.slot(resource) else {
+            return Vec::new();
+        };
+        slot.table.read().standing().scopes.clone()
+    }
+
+    /// All resources that have a table.
+    pub fn resources(&self) -> Vec<Resource> {
+        self.shared.slots.read().keys().cloned().collect()
+    }
+
+    /// How many objects of a resource are held.
+    pub fn count(&self, resource: &Resource) -> usize {
+        self.shared
+            .slot(resource)
+            .map_or(0, |slot| slot.table.read().len())
+    }
+
+    /// One object as it is now. Does not ask whether a scope covers it: the caller does, before it says "not found".
+    pub fn object(
+        &self,
+        resource: &Resource,
+        name: &ObjectName,
+    ) -> Result<Option<Object>, ReadFailed> {
+        let Some(slot) = self.shared.slot(resource) else {
+            return Ok(None);
+        };
+        slot.whole()?;
+        let pinned = self.shared.files.set();
+        let Some(row) = slot.table.read().row(name.as_str()).cloned() else {
+            return Ok(None);
+        };
+        let bytes = self.noting_damage(resource, self.shared.files.read(&row, &pinned))?;
+        Ok(Some(Object {
+            header: row.header.clone(),
+            bytes,
+        }))
+    }
+
+    /// A row without its bytes.
+    pub fn row(&self, resource: &Resource, name: &ObjectName) -> Option<Arc<Row>> {
+        self.shared
+            .slot(resource)?
+            .table
+            .read()
+            .row(name.as_str())
+            .cloned()
+    }
+
+    /// A list, or a part of one.
+    pub fn page(&self, want: &Want, at: &At, part: &Part<'_>) -> Result<Page, Refused> {
+        let shared = self.shared.version();
+        let slot = self
+            .shared
+            .slot(&want.resource)
+            .ok_or(Refused::NotCovered)?;
+        slot.whole()?;
+        let pinned = self.shared.files.set();
+        let table = slot.table.read();
+        let floor = table.floor_of(want)?;
+        let current = self
+            .shared
+            .version_of(shared, &table)
+            .ok_or(Refused::NotCovered)?;
+        let version = match at {
+            At::Now => current,
+            At::Exactly(asked) if *asked < floor => {
+                return Err(Refused::TooOld {
+                    asked: asked.clone(),
+                    floor,
+                });
+            }
+            At::Exactly(asked) if *asked > current => {
+                return Err(Refused::Future {
+                    asked: asked.clone(),
+                    current,
+                });
+            }
+            At::Exactly(asked) => asked.clone(),
+        };
+        let then = matches!(at, At::Exactly(_)).then_some(&version);
+        let mut found = table
+            .scan(&want.range, part.after, then)
+            .filter(|row| want.range.contains(&row.header) && want.selector.matches(&row.header));
+        let limit = part.limit.unwrap_or(usize::MAX);
+        let rows: Vec<Arc<Row>> = found.by_ref().take(limit).cloned().collect();
+        let next = if rows.len() < limit {
+            None
+        } else {
+            found.next()
+        };
+        let more = next.is_some();
+        let countable = more && want.selector.is_everything();
+        let remaining = countable.then(|| 1 + found.count() as u64);
+        Ok(Page {
+            rows,
+            version,
+            remaining,
+            more,
+            reader: self.clone(),
+            pinned,
+        })
+    }
+
+    /// Watches from a version: everything above it, in order.
+    pub fn watch(&self, want: &Want, from: &Version) -> Result<Watch, Refused> {
+        let slot = self
+            .shared
+            .slot(&want.resource)
+            .ok_or(Refused::NotCovered)?;
+        slot.whole()?;
+        Watch::start(self.clone(), self.shared.clone(), slot, want, from)
+    }
+
+    /// The bytes of an event's row.
+    pub fn event_bytes(
+        &self,
+        resource: &Resource,
+        event: &Event,
+        row: &Arc<Row>,
+    ) -> Result<Bytes, ReadFailed> {
+        let is_after = matches!(&event.what,
+            crate::row::What::Changed { after: Some(after), .. } if Arc::ptr_eq(after, row));
+        if let Some(bytes) = event.fresh_bytes().filter(|_| is_after) {
+            return Ok(bytes);
+        }
+        let files = &self.shared.files;
+        self.noting_damage(resource, files.read(row, &files.set()))
+    }
+
+    /// Comes back when the resource has reached `version`. Never, if it never does: the caller has a deadline.
+    pub async fn reached(&self, resource: &Resource, version: &Version) {
+        let mut changed = self.shared.changed.subscribe();
+        while self
+            .version(resource)
+            .is_none_or(|current| current < *version)
+        {
+            if changed.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Damage that a read shows is remembered, so that nobody is served from that table any more.
+    fn noting_damage<T>(
+        &self,
+        resource: &Resource,
+        read: Result<T, Unreadable>,
+    ) -> Result<T, ReadFailed> {
+        if let Err(damage @ Unreadable::Damaged { .. }) = &read {
+            self.shared.damaged(resource, &damage.to_string());
+        }
+        Ok(read?)
+    }
+}
+
+/// Why an object was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadFailed {
+    /// The store will not answer this.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The bytes could not be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+}

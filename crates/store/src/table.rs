@@ -1,0 +1,492 @@
+//! The state of one resource: its rows, its history above a floor, and the scopes that are complete. Pure: no disk, no clock.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Instant;
+
+use object::{ObjectName, Version};
+
+use crate::row::{Event, Replaced, Row, Swapped, What};
+use crate::scope::{Range, Scope, Want};
+
+/// What is written before a commit makes it count.
+#[derive(Debug)]
+pub(crate) enum Staged {
+    /// A row as it is from now on.
+    Put(Arc<Row>),
+    /// The row with this name and uid goes at this version.
+    Delete {
+        name: ObjectName,
+        uid: Box<str>,
+        version: Version,
+    },
+    /// This many rows after this one replace those of the scope.
+    Replace {
+        scope: Scope,
+        version: Version,
+        count: usize,
+    },
+}
+
+/// Where a table stands after a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Standing {
+    /// The version that lists show: everything up to here is in the rows and the history.
+    pub(crate) version: Option<Version>,
+    /// The version up to which the source said "complete"; a replica resumes here.
+    pub(crate) progress: Option<Version>,
+    /// Which history of the cluster the versions belong to.
+    pub(crate) epoch: u64,
+    /// What is complete.
+    pub(crate) scopes: Vec<Held>,
+}
+
+/// A scope that is complete, and since when its history is whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The scope.
+    pub scope: Scope,
+    /// A watch of this scope may start here or later.
+    pub floor: Version,
+}
+
+/// A commit does not fit the table: a record was lost or is not ours.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Misfit(pub(crate) &'static str);
+
+/// Why a read was not served.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Nothing complete here answers the question.
+    #[error("nothing held here covers the request")]
+    NotCovered,
+    /// The history that is asked for is gone.
+    #[error("version {asked} is too old, history starts at {floor}")]
+    TooOld {
+        /// What was asked for.
+        asked: Version,
+        /// The oldest version that could be served.
+        floor: Version,
+    },
+    /// The version that is asked for has not come yet.
+    #[error("version {asked} is in the future, this is {current}")]
+    Future {
+        /// What was asked for.
+        asked: Version,
+        /// Where we are.
+        current: Version,
+    },
+    /// What is on disk cannot be trusted.
+    #[error("the stored {resource} are damaged: {reason}")]
+    Damaged {
+        /// The resource.
+        resource: object::Resource,
+        /// What was found.
+        reason: String,
+    },
+}
+
+/// The state of one resource.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: BTreeMap<ObjectName, Arc<Row>>,
+    history: VecDeque<Step>,
+    /// The number of the oldest step that is kept; steps are numbered from the table's beginning.
+    history_from: u64,
+    /// History is whole above this version. Nothing while there was no commit.
+    floor: Option<Version>,
+    standing: Standing,
+    /// Bytes of rows that only history holds.
+    history_bytes: u64,
+    live_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Step {
+    event: Arc<Event>,
+    at: Instant,
+}
+
+/// How much history a table keeps.
+#[derive(Debug, Clone, Copy)]
+pub struct Retention {
+    /// Steps above this count go, however young they are.
+    pub events_max: usize,
+    /// Steps below this count stay, however old they are.
+    pub events_min: usize,
+    /// Bytes of old rows above this go.
+    pub bytes_max: u64,
+    /// Between the two counts, steps older than this go.
+    pub age_max: std::time::Duration,
+}
+
+impl Default for Retention {
+    /// A client that comes back within ten minutes, or within the last thousand changes, need not list again.
+    fn default() -> Self {
+        Self {
+            events_max: 100_000,
+            events_min: 1_000,
+            bytes_max: 64 * 1024 * 1024,
+            age_max: std::time::Duration::from_secs(600),
+        }
+    }
+}
+
+impl Table {
+    pub(crate) fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    pub(crate) fn floor(&self) -> Option<&Version> {
+        self.floor.as_ref()
+    }
+
+    pub(crate) fn row(&self, name: &str) -> Option<&Arc<Row>> {
+        self.rows.get(name)
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Arc<Row>> {
+        self.rows.values()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.live_bytes
+    }
+
+    pub(crate) fn history_bytes(&self) -> u64 {
+        self.history_bytes
+    }
+
+    pub(crate) fn history(&self) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
+        self.history.iter().map(|step| &step.event)
+    }
+
+    /// Takes in what was staged, and stands where the commit says.
+    pub(crate) fn commit(
+        &mut self,
+        staged: Vec<Staged>,
+        standing: Standing,
+        now: Instant,
+    ) -> Result<Vec<Arc<Event>>, Misfit> {
+        let mut events = Vec::new();
+        let mut staged = staged.into_iter();
+        while let Some(item) = staged.next() {
+            let event = match item {
+                Staged::Put(row) => {
+                    let version = row.header.version.clone();
+                    let before = self.insert(&row);
+                    Event::new(
+                        version,
+                        What::Changed {
+                            before,
+                            after: Some(row),
+                        },
+                    )
+                }
+                Staged::Delete { name, uid, version } => {
+                    let before = self.remove(&name).ok_or(Misfit("a delete of no row"))?;
+                    if before.header.uid != uid {
+                        return Err(Misfit("a delete of another object of that name"));
+                    }
+                    Event::new(
+                        version,
+                        What::Changed {
+                            before: Some(before),
+                            after: None,
+                        },
+                    )
+                }
+                Staged::Replace {
+                    scope,
+                    version,
+                    count,
+                } => {
+                    let swaps = self.swap(staged.by_ref().take(count))?;
+                    if swaps.len() != count {
+                        return Err(Misfit("a replacement is cut short"));
+                    }
+                    Event::new(version, What::Replaced(Box::new(Replaced { scope, swaps })))
+                }
+            };
+            if self
+                .last_version()
+                .is_some_and(|last| event.version < *last)
+            {
+                return Err(Misfit("history goes back"));
+            }
+            let event = Arc::new(event);
+            self.push(event.clone(), now);
+            events.push(event);
+        }
+        if self.floor.is_none() {
+            self.floor.clone_from(&standing.version);
+        }
+        self.standing = standing;
+        Ok(events)
+    }
+
+    /// The content at the floor, as a base file gives it.
+    pub(crate) fn set_base(
+        &mut self,
+        staged: Vec<Staged>,
+        floor: Option<Version>,
+    ) -> Result<(), Misfit> {
+        for item in staged {
+            match item {
+                Staged::Put(row) => drop(self.insert(&row)),
+                Staged::Delete { .. } | Staged::Replace { .. } => {
+                    return Err(Misfit("a base holds rows only"));
+                }
+            }
+        }
+        self.floor = floor;
+        Ok(())
+    }
+
+    fn swap(&mut self, items: impl Iterator<Item = Staged>) -> Result<Vec<Swapped>, Misfit> {
+        let mut swaps = Vec::new();
+        for item in items {
+            swaps.push(match item {
+                Staged::Put(row) => Swapped {
+                    before: self.insert(&row),
+                    after: Some(row),
+                },
+                Staged::Delete { name, .. } => {
+                    let before = self.remove(&name).ok_or(Misfit("a removal of no row"))?;
+                    Swapped {
+                        before: Some(before),
+                        after: None,
+                    }
+                }
+                Staged::Replace { .. } => return Err(Misfit("a replacement within another")),
+            });
+        }
+        Ok(swaps)
+    }
+
+    fn insert(&mut self, row: &Arc<Row>) -> Option<Arc<Row>> {
+        self.live_bytes += u64::from(row.bytes_len());
+        let before = self.rows.insert(row.header.name.clone(), row.clone());
+        self.live_bytes -= before.as_ref().map_or(0, |row| u64::from(row.bytes_len()));
+        before
+    }
+
+    fn remove(&mut self, name: &ObjectName) -> Option<Arc<Row>> {
+        let before = self.rows.remove(name)?;
+        self.live_bytes -= u64::from(before.bytes_len());
+        Some(before)
+    }
+
+    fn last_version(&self) -> Option<&Version> {
+        self.history
+            .back()
+            .map(|step| &step.event.version)
+            .or(self.floor.as_ref())
+    }
+
+    fn push(&mut self, event: Arc<Event>, at: Instant) {
+        self.history_bytes += held_bytes(&event);
+        self.history.push_back(Step { event, at });
+    }
+
+    /// Drops history that the retention does not keep. Returns whether anything went.
+    pub(crate) fn trim(&mut self, retention: &Retention, now: Instant) -> bool {
+        let before = self.history_from;
+        while let Some(oldest) = self.history.front() {
+            let count = self.history.len();
+            let old = now.saturating_duration_since(oldest.at) > retention.age_max;
+            let over = count > retention.events_max
+                || self.history_bytes > retention.bytes_max
+                || (old && count > retention.events_min);
+            if !over {
+                break;
+            }
+            self.history_bytes -= held_bytes(&oldest.event);
+            self.floor = Some(oldest.event.version.clone());
+            self.history.pop_front();
+            self.history_from += 1;
+        }
+        self.history_from != before
+    }
+
+    /// The number of the first step after `version`.
+    pub(crate) fn step_after(&self, version: &Version) -> u64 {
+        let kept = self
+            .history
+            .partition_point(|step| step.event.version <= *version);
+        self.history_from + kept as u64
+    }
+
+    /// Up to `count` steps from number `from`; nothing if the oldest of them is gone.
+    pub(crate) fn steps(&self, from: u64, count: usize) -> Option<Vec<Arc<Event>>> {
+        let skip = usize::try_from(from.checked_sub(self.history_from)?).ok()?;
+        let steps = self.history.iter().skip(skip).take(count);
+        Some(steps.map(|step| step.event.clone()).collect())
+    }
+
+    /// How many steps stand at `from` and later.
+    pub(crate) fn steps_left(&self, from: u64) -> u64 {
+        (self.history_from + self.history.len() as u64).saturating_sub(from)
+    }
+
+    /// The floor of a question: since when its history is whole. Of several scopes that cover it the deepest counts.
+    pub(crate) fn floor_of(&self, want: &Want) -> Result<Version, Refused> {
+        let held = self
+            .standing
+            .scopes
+            .iter()
+            .filter(|held| held.scope.covers(want));
+        let scope_floor = held
+            .map(|held| &held.floor)
+            .min()
+            .ok_or(Refused::NotCovered)?;
+        let floor = self.floor.as_ref().ok_or(Refused::NotCovered)?;
+        Ok(scope_floor.max(floor).clone())
+    }
+
+    /// The rows that differ between now and `version`, as they were then.
+    fn undo(&self, version: &Version) -> BTreeMap<&ObjectName, Option<&Arc<Row>>> {
+        let mut then = BTreeMap::new();
+        for step in self
+            .history
+            .iter()
+            .rev()
+            .take_while(|step| step.event.version > *version)
+        {
+            for (before, after) in pairs(&step.event.what) {
+                let row = after.or(before).expect("a step has a row");
+                // Going back, the oldest step after the version has the last word.
+                then.insert(&row.header.name, before);
+            }
+        }
+        then
+    }
+
+    /// Rows of `range` with names above `after`, in order, as they were at `version` (now, if it is nothing).
+    pub(crate) fn scan<'a>(
+        &'a self,
+        range: &Range,
+        after: Option<&str>,
+        version: Option<&Version>,
+    ) -> impl Iterator<Item = &'a Arc<Row>> + use<'a> {
+        let (low, high) = bounds(range, after);
+        let low: Bound<&str> = low.as_ref().map(String::as_str);
+        let high: Bound<&str> = high.as_ref().map(String::as_str);
+        let undone = match version {
+            Some(version) => self.undo(version),
+            None => BTreeMap::new(),
+        };
+        let undone: BTreeMap<&str, Option<&Arc<Row>>> = undone
+            .into_iter()
+            .map(|(name, row)| (name.as_str(), row))
+            .collect();
+        let missing: Vec<&Arc<Row>> = match sane(low, high) {
+            true => undone
+                .range::<str, _>((low, high))
+                .filter(|(name, _)| !self.rows.contains_key(**name))
+                .filter_map(|(_, row)| *row)
+                .collect(),
+            false => Vec::new(),
+        };
+        let current = sane(low, high).then(|| self.rows.range::<str, _>((low, high)));
+        let current = current
+            .into_iter()
+            .flatten()
+            .filter_map(move |(name, row)| match undone.get(name.as_str()) {
+                Some(before) => *before,
+                None => Some(row),
+            });
+        Merged {
+            left: current.peekable(),
+            right: missing.into_iter().peekable(),
+        }
+    }
+
+    /// The rows at the floor: where history starts.
+    pub(crate) fn base(&self) -> Vec<Arc<Row>> {
+        match &self.floor {
+            Some(floor) => self.scan(&Range::All, None, Some(floor)).cloned().collect(),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// Two ascending sequences of rows as one.
+struct Merged<L: Iterator, R: Iterator> {
+    left: std::iter::Peekable<L>,
+    right: std::iter::Peekable<R>,
+}
+
+impl<'a, L, R> Iterator for Merged<L, R>
+where
+    L: Iterator<Item = &'a Arc<Row>>,
+    R: Iterator<Item = &'a Arc<Row>>,
+{
+    type Item = &'a Arc<Row>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match (self.left.peek(), self.right.peek()) {
+            (Some(left), Some(right)) if right.header.name < left.header.name => self.right.next(),
+            (Some(_), _) => self.left.next(),
+            (None, _) => self.right.next(),
+        }
+    }
+}
+
+/// Before and after of every row that a step touched.
+pub(crate) fn pairs(
+    what: &What,
+) -> impl DoubleEndedIterator<Item = (Option<&Arc<Row>>, Option<&Arc<Row>>)> {
+    let (one, many) = match what {
+        What::Changed { before, after } => (Some((before.as_ref(), after.as_ref())), &[][..]),
+        What::Replaced(replaced) => (None, &replaced.swaps[..]),
+    };
+    let many = many
+        .iter()
+        .map(|swap| (swap.before.as_ref(), swap.after.as_ref()));
+    one.into_iter().chain(many)
+}
+
+/// Bytes on disk that a step keeps from being thrown away.
+fn held_bytes(event: &Event) -> u64 {
+    pairs(&event.what)
+        .filter_map(|(before, _)| before)
+        .map(|row| u64::from(row.bytes_len()))
+        .sum()
+}
+
+fn sane(low: Bound<&str>, high: Bound<&str>) -> bool {
+    match (low, high) {
+        (Bound::Excluded(low) | Bound::Included(low), Bound::Excluded(high)) => low < high,
+        (Bound::Included(low), Bound::Included(high)) => low <= high,
+        (Bound::Excluded(low), Bound::Included(high)) => low < high,
+        _ => true,
+    }
+}
+
+fn bounds(range: &Range, after: Option<&str>) -> (Bound<String>, Bound<String>) {
+    let (low, high) = match range {
+        Range::All | Range::Node(_) => (Bound::Unbounded, Bound::Unbounded),
+        // '0' is the character after '/': every name in the namespace lies between the two.
+        Range::Namespace(namespace) => (
+            Bound::Included(format!("{namespace}/")),
+            Bound::Excluded(format!("{namespace}0")),
+        ),
+        Range::Name(name) => (
+            Bound::Included(name.as_str().to_owned()),
+            Bound::Included(name.as_str().to_owned()),
+        ),
+    };
+    let low = match (after, low) {
+        (Some(after), Bound::Included(low)) if *after < *low => Bound::Included(low),
+        (Some(after), _) => Bound::Excluded(after.to_owned()),
+        (None, low) => low,
+    };
+    (low, high)
+}

@@ -1,0 +1,180 @@
+//! Following a table from a version on: every step of its history once, in order, or an honest end.
+//!
+//! A watch pulls. It holds its place in the history and nothing else, so a watcher that does not read costs no memory; if history is
+//! trimmed past its place, it ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use object::{Resource, Version};
+use tokio::sync::watch::Receiver;
+
+use crate::reader::{Reader, Shared, Slot};
+use crate::row::{Event, What};
+use crate::scope::Want;
+use crate::table::{Refused, pairs};
+
+/// Steps that are taken out of the history at once.
+const STEPS_MAX: usize = 256;
+
+/// A place in a table's history.
+pub struct Watch {
+    reader: Reader,
+    shared: Arc<Shared>,
+    slot: Arc<Slot>,
+    want: Want,
+    next: Arc<AtomicU64>,
+    /// Where it started; it may lie ahead of the table.
+    from: Version,
+    changed: Receiver<u64>,
+}
+
+/// What a watch meets next.
+#[derive(Debug)]
+pub enum Step {
+    /// Changes to objects in the wanted range, in order. Selectors are not applied: entering and leaving is the reader's to say.
+    Events(Vec<Arc<Event>>),
+    /// Nothing is left: everything up to this version has been given.
+    Progress(Version),
+}
+
+/// Why a watch ended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Ended {
+    /// It lagged so far behind that its next step is gone.
+    #[error("history was trimmed past the watcher")]
+    Lagged,
+    /// What it watches was replaced in one step, or is not held any more.
+    #[error("what was watched was replaced in one step")]
+    Replaced,
+    /// What is on disk cannot be trusted.
+    #[error("what was watched is damaged")]
+    Damaged,
+}
+
+/// How far a watch lags.
+#[derive(Clone)]
+pub struct Gauge {
+    slot: Arc<Slot>,
+    next: Arc<AtomicU64>,
+}
+
+impl Gauge {
+    /// How many steps of history wait to be taken.
+    pub fn behind(&self) -> u64 {
+        self.slot
+            .table
+            .read()
+            .steps_left(self.next.load(Ordering::Relaxed))
+    }
+}
+
+impl Watch {
+    pub(crate) fn start(
+        reader: Reader,
+        shared: Arc<Shared>,
+        slot: Arc<Slot>,
+        want: &Want,
+        from: &Version,
+    ) -> Result<Self, Refused> {
+        let changed = slot.subscribe();
+        let table = slot.table.read();
+        let floor = table.floor_of(want)?;
+        if *from < floor {
+            return Err(Refused::TooOld {
+                asked: from.clone(),
+                floor,
+            });
+        }
+        let next = Arc::new(AtomicU64::new(table.step_after(from)));
+        drop(table);
+        let (want, from) = (want.clone(), from.clone());
+        Ok(Self {
+            reader,
+            shared,
+            slot,
+            want,
+            next,
+            from,
+            changed,
+        })
+    }
+
+    /// The reader that the watch came from.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// The resource that is watched.
+    pub fn resource(&self) -> &Resource {
+        &self.slot.resource
+    }
+
+    /// Tells from outside how far the watch lags, also while nobody pulls.
+    pub fn gauge(&self) -> Gauge {
+        Gauge {
+            slot: self.slot.clone(),
+            next: self.next.clone(),
+        }
+    }
+
+    /// What comes next, without waiting.
+    pub fn step(&mut self) -> Result<Step, Ended> {
+        loop {
+            if self.slot.damage().is_some() {
+                return Err(Ended::Damaged);
+            }
+            // The shared counter is read first: what it counts is in the table by then.
+            let shared = self.shared.version();
+            let table = self.slot.table.read();
+            let steps = table
+                .steps(self.next.load(Ordering::Relaxed), STEPS_MAX)
+                .ok_or(Ended::Lagged)?;
+            if steps.is_empty() {
+                let version = self.shared.version_of(shared, &table);
+                // Where the watcher started may still lie ahead: nothing above it has happened yet.
+                return Ok(Step::Progress(
+                    version.unwrap_or(self.from.clone()).max(self.from.clone()),
+                ));
+            }
+            drop(table);
+            self.next.fetch_add(steps.len() as u64, Ordering::Relaxed);
+            let events = self.wanted(steps)?;
+            if !events.is_empty() {
+                return Ok(Step::Events(events));
+            }
+        }
+    }
+
+    /// Waits until the log moved on.
+    pub async fn changed(&mut self) {
+        if self.changed.changed().await.is_err() {
+            // The writer is gone; what it wrote stays readable, and no more will come.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn wanted(&self, steps: Vec<Arc<Event>>) -> Result<Vec<Arc<Event>>, Ended> {
+        let mut events = Vec::with_capacity(steps.len());
+        for event in steps {
+            // A watch may start above the newest version; what comes up to its start is not for it.
+            if event.version <= self.from {
+                continue;
+            }
+            let touched = pairs(&event.what).any(|(before, after)| {
+                let rows = [before, after].into_iter().flatten();
+                rows.into_iter()
+                    .any(|row| self.want.range.contains(&row.header))
+            });
+            match &event.what {
+                // A replacement that changed nothing of what is watched is none to this watcher, if it is still held at all.
+                What::Replaced(_) if touched || !self.reader.covers(&self.want) => {
+                    return Err(Ended::Replaced);
+                }
+                What::Changed { .. } if touched => events.push(event),
+                What::Replaced(_) | What::Changed { .. } => {}
+            }
+        }
+        Ok(events)
+    }
+}

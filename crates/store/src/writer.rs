@@ -1,0 +1,177 @@
+//! The writer's thread: takes what callers want stored, lets the feeder decide, and makes many of them durable with one sync.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use host::Clock;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::disk::Disk;
+use crate::log::{Counting, Durable, Failed, Log, Options};
+use crate::reader::Reader;
+use crate::recover::OpenError;
+
+/// Requests that wait for the writer. Past this callers wait for room: nothing is dropped.
+const REQUESTS_MAX: usize = 1024;
+/// Bytes that one sync makes durable at most; what comes later waits for the next.
+const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// How often old history is dropped although nothing is written.
+const TRIM_EVERY: Duration = Duration::from_secs(30);
+
+/// Decides what a request does to the log. Two lives: the authority, and the replica.
+pub(crate) trait Feeder: Send + 'static {
+    /// What callers ask for.
+    type Request: Send + 'static;
+    /// What they get when it is on disk.
+    type Answer: Send + 'static;
+    /// Why nothing was staged.
+    type Refusal: From<Failed> + Send + 'static;
+
+    /// Stages what the request asks for, all or nothing.
+    fn decide(
+        &mut self,
+        request: Self::Request,
+        log: &mut Log,
+    ) -> Result<Self::Answer, Self::Refusal>;
+}
+
+/// A request on its way, with the place for its answer.
+type Envelope<F> = (
+    <F as Feeder>::Request,
+    oneshot::Sender<Result<(<F as Feeder>::Answer, Durable), <F as Feeder>::Refusal>>,
+);
+
+/// Hands requests to the writer's thread. Dropping the last handle ends the thread after what was handed in is done.
+pub(crate) struct Writer<F: Feeder> {
+    requests: mpsc::Sender<Envelope<F>>,
+    thread: Arc<Joined>,
+    reader: Reader,
+}
+
+/// The thread, joined when the last handle goes: when the store is dropped, its files are closed and its lock is free.
+struct Joined {
+    thread: parking_lot::Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+impl<F: Feeder> Clone for Writer<F> {
+    fn clone(&self) -> Self {
+        let (requests, thread) = (self.requests.clone(), self.thread.clone());
+        Self {
+            requests,
+            thread,
+            reader: self.reader.clone(),
+        }
+    }
+}
+
+impl<F: Feeder> Writer<F> {
+    /// Opens the store and starts its thread.
+    pub(crate) fn start(
+        disk: Arc<dyn Disk>,
+        options: Options,
+        counting: Counting,
+        clock: Clock,
+        feeder: impl FnOnce(&mut Log) -> F,
+    ) -> Result<Self, OpenError> {
+        let mut log = Log::open(disk, options, counting, clock)?;
+        let reader = Reader::new(log.shared.clone());
+        let feeder = feeder(&mut log);
+        let (requests, inbox) = mpsc::channel(REQUESTS_MAX);
+        let thread = std::thread::Builder::new()
+            .name("store".into())
+            .spawn(move || run(inbox, feeder, log))?;
+        let thread = Arc::new(Joined {
+            thread: parking_lot::Mutex::new(Some(thread)),
+        });
+        Ok(Self {
+            requests,
+            thread,
+            reader,
+        })
+    }
+
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Comes back when the request is on disk, or refused.
+    pub(crate) async fn ask(
+        &self,
+        request: F::Request,
+    ) -> Result<(F::Answer, Durable), F::Refusal> {
+        let (answer, answered) = oneshot::channel();
+        if self.requests.send((request, answer)).await.is_err() {
+            return Err(Failed::Closed.into());
+        }
+        answered
+            .await
+            .unwrap_or_else(|_| Err(Failed::Closed.into()))
+    }
+
+    /// The same from a thread that may block.
+    pub(crate) fn ask_blocking(
+        &self,
+        request: F::Request,
+    ) -> Result<(F::Answer, Durable), F::Refusal> {
+        let (answer, answered) = oneshot::channel();
+        if self.requests.blocking_send((request, answer)).is_err() {
+            return Err(Failed::Closed.into());
+        }
+        answered
+            .blocking_recv()
+            .unwrap_or_else(|_| Err(Failed::Closed.into()))
+    }
+
+    /// Waits until all that was handed in is done and the files are closed. Other handles get `Closed` afterwards.
+    pub(crate) fn close(self) {
+        let Self {
+            requests,
+            thread,
+            reader: _,
+        } = self;
+        drop(requests);
+        if let Some(thread) = thread.thread.lock().take() {
+            if thread.join().is_err() {
+                tracing::error!("the store's writer panicked");
+            }
+        }
+    }
+}
+
+fn run<F: Feeder>(mut inbox: mpsc::Receiver<Envelope<F>>, mut feeder: F, mut log: Log) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    let runtime = runtime.expect("a runtime that only keeps time needs nothing of the system");
+    loop {
+        let first =
+            runtime.block_on(async { tokio::time::timeout(TRIM_EVERY, inbox.recv()).await });
+        let mut next = match first {
+            Ok(Some(envelope)) => Some(envelope),
+            Ok(None) => break,
+            Err(_) => {
+                log.trim();
+                continue;
+            }
+        };
+        let mut waiting = Vec::new();
+        while let Some((request, answer)) = next {
+            match feeder.decide(request, &mut log) {
+                Ok(decided) => waiting.push((answer, decided)),
+                // Nobody is told less because the caller left.
+                Err(refusal) => drop(answer.send(Err(refusal))),
+            }
+            let full = log.staged_bytes() >= GROUP_BYTES_MAX;
+            next = if full { None } else { inbox.try_recv().ok() };
+        }
+        let synced = log.sync();
+        for (answer, decided) in waiting {
+            let result = match &synced {
+                Ok(durable) => Ok((decided, *durable)),
+                Err(failed) => Err(failed.clone().into()),
+            };
+            drop(answer.send(result));
+        }
+    }
+    log.close();
+}

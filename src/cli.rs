@@ -1,0 +1,247 @@
+//! What can be typed: commands, flags, and the environment variables that stand in for flags.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+use crate::config::value::{Connections, Grace, Listen, LogFormat, LogLevel, ServerName};
+
+/// Keeps each edge node's part of a Kubernetes cluster present, current and usable on the node.
+#[derive(Parser)]
+#[command(
+    name = "holdfast",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 100,
+    after_help = AFTER_HELP
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) log: LogFlags,
+}
+
+/// What to do.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run a small Kubernetes-compatible cluster on this machine
+    Up(Box<UpFlags>),
+    /// Work with configuration files
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Print the completion script for a shell
+    #[command(after_help = COMPLETIONS_HELP)]
+    Completions {
+        /// The shell that will read it
+        shell: Shell,
+    },
+    /// Print the version of this program
+    Version {
+        /// How to print it
+        #[arg(short, long, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
+        output: Output,
+    },
+}
+
+/// What to do with a configuration file.
+#[derive(Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Read a configuration file and say what is wrong with it, without starting anything
+    Check {
+        /// The file
+        file: PathBuf,
+    },
+}
+
+/// How an answer is printed.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Output {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// The flags of `holdfast up`. A value that is not given comes from the file, then from a default.
+#[derive(Args)]
+#[command(after_help = UP_HELP)]
+pub(crate) struct UpFlags {
+    /// Read settings from this YAML file; flags and environment variables win over it
+    #[arg(
+        long,
+        env = "HOLDFAST_CONFIG",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    pub(crate) config: Option<PathBuf>,
+    /// Where data, certificates and the kubeconfig are kept
+    /// [default: $XDG_DATA_HOME/holdfast or ~/.local/share/holdfast]
+    #[arg(
+        long,
+        env = "HOLDFAST_DATA_DIR",
+        hide_env_values = true,
+        value_name = "DIR"
+    )]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The address and port of the API; port 0 takes a free one [default: 127.0.0.1:6443]
+    #[arg(
+        long,
+        env = "HOLDFAST_LISTEN",
+        hide_env_values = true,
+        value_name = "IP:PORT"
+    )]
+    pub(crate) listen: Option<Listen>,
+    /// Keep the cluster's objects in memory only; certificates and kubeconfig stay on disk
+    #[arg(
+        long,
+        env = "HOLDFAST_EPHEMERAL", hide_env_values = true,
+        value_name = "true|false",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub(crate) ephemeral: Option<bool>,
+    /// A further name or address by which clients reach the API; may be repeated
+    #[arg(
+        long = "server-name",
+        env = "HOLDFAST_SERVER_NAMES",
+        hide_env_values = true,
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
+    pub(crate) server_names: Option<Vec<ServerName>>,
+    /// How many connections may be open at once [default: 10000]
+    #[arg(
+        long,
+        env = "HOLDFAST_CONNECTIONS_MAX",
+        hide_env_values = true,
+        allow_hyphen_values = true,
+        value_name = "COUNT"
+    )]
+    pub(crate) connections_max: Option<Connections>,
+    /// How long open requests have to end when the program stops [default: 10s]
+    #[arg(
+        long,
+        env = "HOLDFAST_SHUTDOWN_GRACE",
+        hide_env_values = true,
+        allow_hyphen_values = true,
+        value_name = "DURATION"
+    )]
+    pub(crate) shutdown_grace: Option<Grace>,
+}
+
+/// The flags that say how the log looks.
+#[derive(Args)]
+#[command(next_help_heading = "Logging")]
+pub(crate) struct LogFlags {
+    /// How log lines are written to standard error [default: text]
+    #[arg(
+        long,
+        global = true,
+        env = "HOLDFAST_LOG_FORMAT",
+        hide_env_values = true,
+        value_name = "text|json"
+    )]
+    pub(crate) log_format: Option<LogFormat>,
+    /// The least important lines that are written [default: info]
+    #[arg(
+        long,
+        global = true,
+        env = "HOLDFAST_LOG_LEVEL",
+        hide_env_values = true,
+        value_name = "error|warn|info|debug|trace"
+    )]
+    pub(crate) log_level: Option<LogLevel>,
+}
+
+/// Prints what clap says, which is help as well as refusals. If the refused value came from the
+/// environment, that is said too: nobody looks there first.
+pub(crate) fn refuse(error: clap::Error) -> ExitCode {
+    drop(error.print());
+    if error.kind() == ErrorKind::ValueValidation || error.kind() == ErrorKind::InvalidValue {
+        let word = |kind| match error.get(kind) {
+            Some(ContextValue::String(word)) => Some(word.as_str()),
+            _ => None,
+        };
+        let flag = word(ContextKind::InvalidArg).unwrap_or_default();
+        let value = word(ContextKind::InvalidValue).unwrap_or_default();
+        let variable = variable(flag);
+        if std::env::var(&variable).is_ok_and(|set| set.contains(value)) {
+            eprintln!("\n  note: this value may come from the environment variable {variable}");
+        }
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// `--log-level <…>` -> `HOLDFAST_LOG_LEVEL`
+fn variable(flag: &str) -> String {
+    let name = flag.trim_start_matches('-');
+    let end = name
+        .find(|c: char| c != '-' && !c.is_ascii_alphanumeric())
+        .unwrap_or(name.len());
+    let name = name[..end].replace('-', "_").to_ascii_uppercase();
+    match name.as_str() {
+        "SERVER_NAME" => "HOLDFAST_SERVER_NAMES".to_owned(),
+        name => format!("HOLDFAST_{name}"),
+    }
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  holdfast up                           start a cluster; its kubeconfig is printed
+  holdfast up --ephemeral               the same, with its objects in memory only
+  holdfast config check holdfast.yaml   is this file right?
+  holdfast up --config holdfast.yaml    start with it
+
+Exit codes:
+  0  done
+  1  something failed while running
+  2  the command line, the environment or the configuration is wrong
+
+Secrets are never taken from the command line.";
+
+const UP_HELP: &str = "\
+Examples:
+  holdfast up
+  holdfast up --data-dir ./cluster --listen 127.0.0.1:7443
+  HOLDFAST_LOG_FORMAT=json holdfast up --ephemeral
+
+Each setting is taken from its flag, else from its environment variable, else from the file, else
+from its default. docs/operating/configuration.md lists them all.
+
+Exit codes: 0 stopped as asked, 1 failed while running, 2 wrong usage or configuration.";
+
+const COMPLETIONS_HELP: &str = "\
+Examples:
+  holdfast completions bash > ~/.local/share/bash-completion/completions/holdfast
+  holdfast completions zsh > \"${fpath[1]}/_holdfast\"
+  holdfast completions fish > ~/.config/fish/completions/holdfast.fish";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_that_takes_a_value_has_the_environment_variable_that_we_point_to() {
+        let command = Cli::command();
+        let up = command.find_subcommand("up").unwrap();
+        for arg in up.get_arguments().chain(command.get_arguments()) {
+            let Some(env) = arg.get_env() else { continue };
+            let flag = format!("--{} <X>", arg.get_long().unwrap());
+            assert_eq!(env.to_str().unwrap(), variable(&flag));
+        }
+    }
+}

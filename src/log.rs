@@ -1,0 +1,66 @@
+//! Where the log goes and how it looks: standard error, as text for people or JSON for machines.
+
+use std::io::{self, IsTerminal};
+use std::panic::{self, PanicHookInfo};
+
+use tracing::error;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+use tracing_subscriber::{Layer, fmt};
+
+use crate::config::value::{LogFormat, LogLevel};
+
+/// How the log looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Style {
+    pub(crate) format: LogFormat,
+    pub(crate) level: LogLevel,
+}
+
+/// Starts the log. Panics become log lines too, so that a JSON log is JSON throughout.
+pub(crate) fn start(style: Style) -> Result<(), TryInitError> {
+    let layer = fmt::layer().with_writer(io::stderr);
+    let layer = match style.format {
+        LogFormat::Json => layer.json().flatten_event(true).boxed(),
+        LogFormat::Text => {
+            let plain = std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+            layer
+                .with_ansi(io::stderr().is_terminal() && !plain)
+                .boxed()
+        }
+    };
+    let filtered = layer.with_filter(targets(style.level));
+    tracing_subscriber::registry().with(filtered).try_init()?;
+    panic::set_hook(Box::new(log_panic));
+    Ok(())
+}
+
+/// Our own crates speak at the chosen level; libraries only when something is wrong, unless
+/// everything is asked for.
+fn targets(level: LogLevel) -> Targets {
+    let ours = match level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    let others = match level {
+        LogLevel::Trace => LevelFilter::TRACE,
+        _ => ours.min(LevelFilter::WARN),
+    };
+    let own = ["holdfast", "host", "store", "kubeapi", "object"];
+    Targets::new()
+        .with_default(others)
+        .with_targets(own.map(|target| (target, ours)))
+}
+
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let message = panic.payload_as_str().unwrap_or("no message");
+    let location = panic
+        .location()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    error!(message, location, "panicked; this is a bug");
+}

@@ -1,0 +1,92 @@
+//! `holdfast up`: a small Kubernetes-compatible cluster on this machine, with nothing else needed.
+
+mod announce; // what to try next
+mod identity; // the authority, the certificates and keys of the cluster
+mod kubeconfig; // how kubectl finds it
+mod serve; // where the API is started
+mod settings; // flags, environment, file and defaults -> one answer each
+
+use std::time::Duration;
+
+use anyhow::bail;
+use host::listen::Listener;
+use host::shutdown::Signals;
+use host::{Clock, Shutdown, Tasks, files};
+use tracing::info;
+
+use crate::cli::{LogFlags, UpFlags};
+use crate::failure::Failure;
+use crate::{config, log};
+use identity::Identity;
+use serve::Cluster;
+use settings::{Settings, Surroundings};
+
+/// Runs the cluster until it is asked to stop.
+pub(crate) fn run(flags: UpFlags, log_flags: LogFlags) -> Result<(), Failure> {
+    let file = flags
+        .config
+        .as_deref()
+        .map(config::load)
+        .transpose()
+        .map_err(Failure::usage)?;
+    let file = file.unwrap_or_default();
+    log::start(settings::log_style(&log_flags, &file)).map_err(Failure::run)?;
+    let settings =
+        Settings::resolve(flags, file, &Surroundings::of_this_process()).map_err(Failure::usage)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::run)?;
+    let ended = runtime.block_on(cluster(settings)).map_err(Failure::Run);
+    // Tasks have ended by now; what is left is a thread in a system call, which is not waited for.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    ended
+}
+
+/// The whole life of a cluster, on one screen.
+async fn cluster(settings: Settings) -> anyhow::Result<()> {
+    let clock = Clock::machine();
+    let shutdown = Shutdown::new();
+    let mut signals = Signals::listen()?;
+    let mut tasks = Tasks::new(shutdown.clone());
+
+    files::create_dir(&settings.data_dir)?;
+    let _lock = files::lock(&settings.data_dir.join("lock"))?;
+    let identity = Identity::open(&settings, &clock)?;
+    let listener = Listener::bind(settings.listen).await?;
+    let address = listener.address();
+    let kubeconfig = kubeconfig::write(&settings.data_dir, address, &identity)?;
+
+    tasks.add(
+        "certificates",
+        identity.renewal(settings.data_dir.clone(), address, shutdown.clone()),
+    );
+    let grace = settings.shutdown_grace;
+    serve::start(
+        Cluster {
+            settings,
+            identity,
+            listener,
+            clock,
+        },
+        &mut tasks,
+    )
+    .await?;
+
+    announce::ready(address, &kubeconfig)?;
+    tokio::select! {
+        joined = tasks.join(grace) => joined?,
+        () = told_twice(&mut signals, &shutdown) => bail!("stopped at once, as asked"),
+    }
+    info!("stopped");
+    Ok(())
+}
+
+/// Says the shutdown at the first signal and returns at the second: a person who presses Ctrl-C
+/// twice means it, and nothing acknowledged is lost by it.
+async fn told_twice(signals: &mut Signals, shutdown: &Shutdown) {
+    let signal = signals.next().await;
+    info!(signal, "stopping; again to stop at once");
+    shutdown.trigger();
+    signals.next().await;
+}
