@@ -14,8 +14,8 @@ use crate::Status;
 
 /// Decides questions from the objects that it was told of.
 ///
-/// It is fed from the store's log, change by change. Until it has seen everything, it allows less than
-/// it will: nothing in it denies, so a missing object can only take away.
+/// It is fed from the store's log, change by change. Until it has seen everything, it allows less
+/// than it will: nothing in it denies, so a missing object can only take away.
 #[derive(Debug, Default)]
 pub struct Authorizer {
     pub(in crate::who) rules: Rules,
@@ -88,8 +88,8 @@ impl Authorizer {
         }
     }
 
-    /// Whoever shows no credential may ask for health and version, if the roles let him, and for nothing
-    /// else, whatever the roles say.
+    /// Whoever shows no credential may ask for health and version, if the roles let him, and for
+    /// nothing else, whatever the roles say.
     fn decide_anonymous(&self, asked: &Attributes) -> Decision {
         let Target::Path(path) = &asked.target else {
             return Decision::no_opinion();
@@ -108,8 +108,8 @@ impl Authorizer {
         }
     }
 
-    /// What a user is granted in a namespace, for those who want to know beforehand. The second part says
-    /// why it is not everything, if it is not.
+    /// What a user is granted in a namespace, for those who want to know beforehand. The second
+    /// part says why it is not everything, if it is not.
     pub fn granted(&self, user: &User, namespace: &str) -> (Granted, Option<String>) {
         let granted = self.rules.granted(user, namespace);
         let mut problems = Vec::new();
@@ -164,8 +164,8 @@ impl Authorizer {
         }
     }
 
-    /// The resources whose objects decide anything, in the order in which they should be read at the
-    /// start.
+    /// The resources whose objects decide anything, in the order in which they should be read at
+    /// the start.
     pub fn resources() -> Vec<Resource> {
         [CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ROLES, ROLE_BINDINGS]
             .into_iter()

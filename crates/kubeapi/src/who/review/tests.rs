@@ -189,7 +189,9 @@ fn field_selectors_count_and_odd_ones_are_named() {
         let problem = status["evaluationError"].as_str().unwrap_or("").to_owned();
         (status["allowed"] == true, problem)
     };
-    let one = |operator: &str, values: Value| json!({"key": "spec.nodeName", "operator": operator, "values": values});
+    let key = "spec.nodeName";
+    let one =
+        |operator: &str, values: Value| json!({"key": key, "operator": operator, "values": values});
     assert!(ask(json!({"rawSelector": "spec.nodeName=a"})).0);
     assert!(!ask(json!({"rawSelector": "spec.nodeName!=a"})).0);
     assert!(ask(json!({"requirements": [one("In", json!(["a"]))]})).0);

@@ -40,7 +40,8 @@ pub struct Verified {
     pub user: User,
     /// Which of the wanted audiences it is meant for.
     pub audiences: Vec<String>,
-    /// The pod it is bound to. A node that serves its own pods must see that this one is among them.
+    /// The pod it is bound to. A node that serves its own pods must see that this one is among
+    /// them.
     pub pod: Option<Reference>,
     /// Seconds by which it is past the time when it should have been replaced.
     pub stale_seconds: Option<i64>,
@@ -194,7 +195,8 @@ impl Verifier {
         })
     }
 
-    /// The claims, once the signature over them has been verified. Nothing of them is looked at before.
+    /// The claims, once the signature over them has been verified. Nothing of them is looked at
+    /// before.
     fn signed_claims(&self, token: &str) -> Result<Claims, Refused> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(Refused::TooLong);
@@ -215,8 +217,8 @@ impl Verifier {
         read(&decode(body)?, BOUND_FIELDS)
     }
 
-    /// The key is chosen by its name, and must be one for the algorithm that the token names: a public
-    /// key can never be taken for a shared secret.
+    /// The key is chosen by its name, and must be one for the algorithm that the token names: a
+    /// public key can never be taken for a shared secret.
     fn check_signature(
         &self,
         header: &Header,
@@ -264,8 +266,9 @@ impl Verifier {
     }
 }
 
-/// Reads an object. A field that stands twice is an error: two readers could take two different ones. So
-/// is a list where `objects` (JSON pointers) must be objects: the decoder would take its entries for fields.
+/// Reads an object. A field that stands twice is an error: two readers could take two different
+/// ones. So is a list where `objects` (JSON pointers) must be objects: the decoder would take its
+/// entries for fields.
 fn read<T: DeserializeOwned>(bytes: &[u8], objects: &[&str]) -> Result<T, Refused> {
     let shape: Value = serde_json::from_slice(bytes).map_err(|_| Refused::Malformed)?;
     let list = |pointer: &&str| shape.pointer(pointer).is_some_and(Value::is_array);

@@ -1,5 +1,8 @@
 //! Good tokens, and the many ways of not being one.
 
+mod form;
+mod keys;
+
 use std::cell::RefCell;
 
 use aws_lc_rs::rand::SystemRandom;
@@ -164,104 +167,6 @@ fn a_mounted_token_lives_a_year_and_warns_after_an_hour() {
         .verify(&token, later, &everything)
         .unwrap();
     assert_eq!(verified.stale_seconds, Some(100));
-}
-
-#[test]
-fn what_is_not_a_token_is_refused() {
-    let key = signing_key();
-    let good = key.sign(&claims());
-    let (signed_part, signature) = good.rsplit_once('.').unwrap();
-    let wrong = [
-        String::new(),
-        ".".into(),
-        "..".into(),
-        "a.b.c".into(),
-        signed_part.into(),
-        format!("{good}."),
-        format!("{good}=="),
-        format!(" {good}"),
-        format!("{signed_part}.{signature}\n"),
-        format!("{signed_part}.{}", signature.replace(['-', '_'], "+")) + "+",
-        "{\"payload\":\"x\"}".into(),
-    ];
-    for token in wrong {
-        let refused = verify(&token, &key).unwrap_err();
-        assert_eq!(refused, Refused::Malformed, "{token:?}");
-        assert_eq!(refused.status().code, 401);
-    }
-    let long = format!("{good}{}", "A".repeat(1024 * 1024));
-    assert_eq!(verify(&long, &key), Err(Refused::TooLong));
-}
-
-#[test]
-fn a_token_that_leaves_room_for_interpretation_is_refused() {
-    let (pair, key) = raw_key();
-    let body = body_text();
-    let header = r#"{"alg":"ES256"}"#;
-    assert!(verify(&signed(&pair, header, &body), &key).is_ok());
-    let twice = |field: &str| body.replacen('{', &format!("{{{field},"), 1);
-    let wrong = [
-        (r#"{"alg":"ES256","alg":"ES256"}"#, body.clone()),
-        (r#"{"alg":"ES256","crit":["exp"]}"#, body.clone()),
-        (r#"["ES256"]"#, body.clone()),
-        (
-            header,
-            twice(r#""sub":"system:serviceaccount:kube-system:admin""#),
-        ),
-        (header, twice(r#""exp":99999999999"#)),
-        (header, twice(r#""aud":"other""#)),
-        (
-            header,
-            body.replace("\"name\":\"sa\"", "\"name\":\"sa\",\"name\":\"sa\""),
-        ),
-        (
-            header,
-            body.replace(r#"{"name":"sa","uid":"sa-uid"}"#, r#"["sa","sa-uid"]"#),
-        ),
-        (header, format!("{body} {body}")),
-        (header, "[]".into()),
-        (header, "[".repeat(10_000)),
-    ];
-    for (header, body) in wrong {
-        let refused = verify(&signed(&pair, header, &body), &key);
-        assert_eq!(refused, Err(Refused::Malformed), "{header} {body:.80}");
-    }
-}
-
-#[test]
-fn claims_of_the_wrong_kind_or_missing_are_refused() {
-    let (pair, key) = raw_key();
-    let header = r#"{"alg":"ES256"}"#;
-    let change = |path: &str, value: Value| {
-        let mut body = serde_json::to_value(claims()).unwrap();
-        match value {
-            Value::Null => drop(body.as_object_mut().unwrap().remove(path)),
-            value => body[path] = value,
-        }
-        verify(&signed(&pair, header, &body.to_string()), &key)
-    };
-    for (path, value) in [
-        ("exp", Value::Null),
-        ("exp", json!("tomorrow")),
-        ("exp", json!(1.5)),
-        ("nbf", Value::Null),
-        ("aud", Value::Null),
-        ("iss", Value::Null),
-        ("sub", Value::Null),
-        ("kubernetes.io", Value::Null),
-        ("kubernetes.io", json!("ns")),
-    ] {
-        assert_eq!(
-            change(path, value.clone()),
-            Err(Refused::Malformed),
-            "{path} {value}"
-        );
-    }
-    assert!(change("aud", json!("api")).is_ok());
-    assert!(matches!(
-        change("aud", json!([])),
-        Err(Refused::Audience { .. })
-    ));
 }
 
 #[test]
@@ -502,68 +407,6 @@ fn a_pod_need_not_have_its_node_registered() {
             .contains_key("authentication.kubernetes.io/node-uid")
     );
     assert!(!asked.borrow().iter().any(|text| text.starts_with("Node")));
-}
-
-#[test]
-fn keys_are_published_for_others_to_verify_with() {
-    let key = signing_key();
-    let keys = [key.public().clone()];
-    let set = key_set(&keys);
-    let published = &set["keys"][0];
-    assert_eq!(published["kid"], key.public().id());
-    assert_eq!(
-        (&published["alg"], &published["crv"]),
-        (&json!("ES256"), &json!("P-256"))
-    );
-    for number in ["x", "y"] {
-        let bytes = URL_SAFE_NO_PAD
-            .decode(published[number].as_str().unwrap())
-            .unwrap();
-        assert_eq!(bytes.len(), 32);
-    }
-    let document = discovery_document(ISSUER, "https://host/openid/v1/jwks", &keys);
-    assert_eq!(
-        document,
-        json!({
-            "issuer": ISSUER, "jwks_uri": "https://host/openid/v1/jwks",
-            "response_types_supported": ["id_token"], "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": ["ES256"],
-        })
-    );
-}
-
-#[test]
-fn a_key_is_named_by_the_hash_of_its_public_half() {
-    // The key and the name that OpenSSL and SHA-256 give for it.
-    let keys = VerifyingKey::many_from_pem(KNOWN_KEY.as_bytes()).unwrap();
-    assert_eq!(keys[0].id(), KNOWN_ID);
-}
-
-#[test]
-fn keys_of_other_kinds_are_refused_with_a_reason() {
-    assert_eq!(SigningKey::from_pem(b"x").unwrap_err(), BadKey::NotPem);
-    assert_eq!(
-        SigningKey::from_pem(KNOWN_KEY.as_bytes()).unwrap_err(),
-        BadKey::NotPem
-    );
-    assert_eq!(
-        SigningKey::from_pkcs8(b"x").unwrap_err(),
-        BadKey::NotPrivate
-    );
-    assert_eq!(
-        VerifyingKey::from_spki(b"x").unwrap_err(),
-        BadKey::NotPublic
-    );
-    assert_eq!(
-        VerifyingKey::many_from_pem(b"").unwrap_err(),
-        BadKey::NotPem
-    );
-    let other = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384).unwrap();
-    let pem = other.public_key_pem();
-    assert_eq!(
-        VerifyingKey::many_from_pem(pem.as_bytes()).unwrap_err(),
-        BadKey::NotPublic
-    );
 }
 
 proptest! {
