@@ -135,6 +135,16 @@ fn what_the_standard_refuses_is_refused_in_kubernetes_words() {
             ),
             "copy operation does not apply: doc is missing destination path: /x/y: missing value",
         ),
+    ];
+    for (told, text) in refusals {
+        assert_eq!(told, text);
+    }
+}
+
+#[test]
+fn operations_that_are_none_are_refused_in_kubernetes_words() {
+    let foo = || json!({"foo": "bar"});
+    let refusals = [
         (
             refusal(foo(), json!([{"op": "spam", "path": "/a"}])),
             "Unexpected kind: spam",
