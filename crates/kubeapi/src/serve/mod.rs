@@ -84,6 +84,15 @@ impl Api {
     }
 }
 
+impl Api {
+    /// A number from 0 to 1 that spreads things in time. It need not be secret, only even.
+    fn spread(&self) -> f64 {
+        // The golden ratio's fraction: successive multiples fall as far apart as they can.
+        let turn = self.counter.load(std::sync::atomic::Ordering::Relaxed) as f64;
+        (turn * 0.618_033_988_749_895).fract()
+    }
+}
+
 /// The parts of an API.
 pub struct Parts {
     /// Where reads are answered from.

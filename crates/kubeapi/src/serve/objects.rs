@@ -13,6 +13,7 @@ use super::route::{Asked, accept, is_watch, write_verb};
 use super::{Api, intake, reviews};
 use crate::Status;
 use crate::catalog::Kind;
+use crate::custom::scale::ScalePaths;
 use crate::read::encode::Encoder;
 use crate::read::options::{ListOptions, WatchOptions};
 use crate::read::watch::{Begun, Surroundings};
@@ -112,8 +113,10 @@ async fn part(
     match path.subresource.as_str() {
         "scale" => {
             let object = get::find(&api.reader, &encoder.kind, path)?;
-            let scale = crate::write::scale::of_object(&encoder.kind, &object.bytes)?;
-            Ok(Answer::json(200, &scale))
+            let value = serde_json::from_slice(&object.bytes)
+                .map_err(|error| Status::internal(format!("an object cannot be read: {error}")))?;
+            let paths = ScalePaths::of_kind(&encoder.kind).ok_or_else(Status::no_such_path)?;
+            Ok(Answer::json(200, &paths.read(&value)?))
         }
         _ => {
             let bytes = get::get(&api.reader, encoder, path, query, now).await?;

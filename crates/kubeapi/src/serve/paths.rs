@@ -153,9 +153,11 @@ fn openapi_v2(asked: &Asked, snapshot: &Snapshot) -> Answer {
         return not_modified(etag);
     }
     let accept = accept(&asked.headers);
-    let first = ranges(&accept).into_iter().find(|range| {
-        range.takes_json() || openapi::V2_PROTOBUF_ASKED.ends_with(range.subkind)
-    });
+    let protobuf = |range: &MediaRange<'_>| {
+        let asked = openapi::V2_PROTOBUF_ASKED.iter().filter_map(|name| name.split_once('/'));
+        asked.into_iter().any(|(kind, subkind)| (kind, subkind) == (range.kind, range.subkind))
+    };
+    let first = ranges(&accept).into_iter().find(|range| range.takes_json() || protobuf(range));
     let mut answer = match first {
         Some(range) if !range.takes_json() => {
             Answer::full(200, openapi::V2_PROTOBUF, openapi::v2_protobuf(snapshot))

@@ -67,7 +67,7 @@ fn authorize(api: &Api, asked: &mut Asked, target: &Target) -> Result<(), Status
     let Some(wanted) = Wanted::from_headers(&asked.headers)? else {
         return authorizer.check(&question);
     };
-    let user = wanted.become_allowed(&question, &|question| authorizer.decide(question))?;
+    let user = wanted.allowed_user(&question, &|question| authorizer.decide(question))?;
     asked.user = Arc::new(user);
     let question = Attributes { user: asked.user.clone(), ..question };
     authorizer.check(&question)
