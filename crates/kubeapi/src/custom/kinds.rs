@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::definition::{Definition, Names, Version};
+use super::scale::ScalePaths;
 use crate::catalog::{CustomKind, Kind, PrinterColumn, Subresource};
 use crate::schema::SchemaRef;
 use crate::schema::structural::{self, TooDeep};
@@ -86,6 +87,7 @@ fn custom(definition: &Definition, version: &Version) -> CustomKind {
         selectable: selectable.collect(),
         storage: version.storage,
         preserve_unknown: definition.spec.preserve_unknown_fields.unwrap_or(false),
+        scale: version.scale().map(ScalePaths::of_custom),
     }
 }
 

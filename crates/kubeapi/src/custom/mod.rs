@@ -57,6 +57,14 @@ pub fn admit_status_update(object: &mut Value, old: &Value) -> Result<(), Status
     refuse(&definition, validate::status(&definition))
 }
 
+/// The kinds that a stored definition brings, ready for the catalog.
+pub fn served(bytes: &[u8]) -> Result<Vec<std::sync::Arc<crate::catalog::Kind>>, Status> {
+    let object = serde_json::from_slice(bytes)
+        .map_err(|error| Status::internal(format!("a definition cannot be read: {error}")))?;
+    kinds::kinds(&Definition::read(&object)?)
+        .map_err(|error| Status::internal(format!("a schema cannot be read: {error}")))
+}
+
 fn refuse(definition: &Definition, causes: Vec<crate::status::Cause>) -> Result<(), Status> {
     match causes.is_empty() {
         true => Ok(()),
