@@ -20,7 +20,6 @@ pub mod scale; // the scale of anything that has replicas
 pub mod settle; // names and conditions, as the controllers would set them
 mod approval; // the annotation that protected groups need
 mod cause; // the words for what is wrong with a field
-mod names; // DNS labels and subdomains
 mod prepare; // defaults, and what a writer cannot set
 mod validate; // what is wrong with a definition
 #[cfg(test)]
