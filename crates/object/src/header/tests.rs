@@ -1,3 +1,5 @@
+//! What a header holds, what is refused, and what the short form keeps.
+
 use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -117,7 +119,7 @@ fn the_end_of_an_object_is_read_out_when_it_is_conditional() {
     let mut pod = changed("/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z"));
     pod["metadata"]["finalizers"] = json!(["example.com/a"]);
     pod["metadata"]["ownerReferences"] = json!([
-        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "o-1", "controller": true},
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "o-1"},
     ]);
     let lifecycle = *parse(&pod).unwrap().lifecycle.unwrap();
     assert_eq!(
