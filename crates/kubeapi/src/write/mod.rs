@@ -20,6 +20,7 @@ pub mod delete; // the end of an object
 pub mod scale; // the replica count of an object, on its own
 pub mod options; // what a client may say about a deletion
 mod draft; // an object -> what the authority stores
+mod outcome; // what a write answers with
 mod perform; // read, decide, swap; and again where somebody was faster
 mod collection; // many deletions in one request
 pub mod upkeep; // what controllers would do for namespaces

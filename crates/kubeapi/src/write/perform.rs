@@ -7,13 +7,16 @@ use host::Clock;
 use object::select::Selector;
 use object::{Object, ObjectName, Resource, Version};
 use serde_json::Value;
-use store::authority::{Action, Expect, Outcome, Refusal, Swap};
-use store::{At, Authority, Failed, Part as PagePart, Range, Want};
+use store::authority::{Action, Expect, Refusal, Swap};
+use store::{At, Authority, Part as PagePart, Range, Want};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::conduct::{self, Absent};
 use super::kinds::service::{AddressRange, Network};
 use super::options::{DeleteOptions, DryRun};
+use super::outcome::{
+    encoded, parsed, refused, shown, stored, stored_bytes, too_busy, uuid, without_version,
+};
 use super::patch::Patch;
 use super::update::{self, Update};
 use super::{
@@ -194,10 +197,6 @@ impl Writes {
         let (group, plural) = target.resource();
         let missing = || Status::not_found(group, plural, target.name);
         self.read(target)?.ok_or_else(missing)
-    }
-
-    pub(super) fn clock(&self) -> &Clock {
-        &self.clock
     }
 
     pub(super) fn authority(&self) -> &Authority {
@@ -418,85 +417,4 @@ enum Created {
     Done(u16, Bytes),
     Taken(Status),
     NamespaceChanged,
-}
-
-/// The object that a dry run shows.
-fn shown<'a>(decision: &'a Decision, current: &'a Value) -> &'a Value {
-    match decision {
-        Decision::Put(object) | Decision::Delete(object) => object,
-        Decision::Unchanged => current,
-    }
-}
-
-fn stored(target: &Target, decision: &Decision, outcomes: Vec<Outcome>) -> Result<Value, Status> {
-    match (decision, outcomes.into_iter().next()) {
-        (Decision::Delete(last), _) => Ok(last.clone()),
-        (_, Some(Outcome::Stored(object))) => Ok(draft::from_stored(target.kind, parsed(&object)?)),
-        _ => Err(Status::internal("a write left nothing behind")),
-    }
-}
-
-fn stored_bytes(target: &Target, outcomes: Vec<Outcome>) -> Result<Bytes, Status> {
-    match outcomes.into_iter().next() {
-        Some(Outcome::Stored(object)) if &*target.kind.group != "events.k8s.io" => Ok(object.bytes),
-        Some(Outcome::Stored(object)) => {
-            encoded(&draft::from_stored(target.kind, parsed(&object)?))
-        }
-        _ => Err(Status::internal("a write left nothing behind")),
-    }
-}
-
-fn parsed(object: &Object) -> Result<Value, Status> {
-    let unreadable = |_| Status::internal("the stored object could not be read");
-    serde_json::from_slice(&object.bytes).map_err(unreadable)
-}
-
-fn encoded(value: &Value) -> Result<Bytes, Status> {
-    let failed = |_| Status::internal("an object was not encoded");
-    serde_json::to_vec(value).map(Bytes::from).map_err(failed)
-}
-
-/// An update that creates says which version it replaces of something that is not there.
-fn without_version(mut body: Value) -> Value {
-    if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.shift_remove("resourceVersion");
-    }
-    body
-}
-
-fn too_busy(target: &Target) -> Status {
-    let (_, plural) = target.resource();
-    let words = format!("The {plural} changed too often while this was written; try again");
-    Status::try_again(503, "ServiceUnavailable", words, 1)
-}
-
-fn refused(target: &Target, refusal: Refusal) -> Status {
-    match refusal {
-        Refusal::TooLarge { .. } => Status::too_large(refusal.to_string()),
-        Refusal::Failed(Failed::NotStored(_) | Failed::Closed) => Status::try_again(
-            503,
-            "ServiceUnavailable",
-            "the store takes no writes now",
-            1,
-        ),
-        refusal => {
-            tracing::error!(kind = %target.kind.kind, %refusal, "a write was not stored");
-            Status::internal("the object was not stored")
-        }
-    }
-}
-
-/// A random UUID, version 4.
-fn uuid(mut bytes: [u8; 16]) -> String {
-    bytes[6] = (bytes[6] & 0x0f) | 0x40;
-    bytes[8] = (bytes[8] & 0x3f) | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let parts = [
-        &hex[..8],
-        &hex[8..12],
-        &hex[12..16],
-        &hex[16..20],
-        &hex[20..],
-    ];
-    parts.join("-")
 }
