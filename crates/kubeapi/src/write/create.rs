@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fault::Faults;
-use super::{Stamp, Surroundings, Target, defaults, field, kinds, meta};
+use super::{Stamp, Surroundings, Target, field, kinds, meta, shape};
 use crate::Status;
 
 /// The object to store where none of its name may exist yet.
@@ -22,16 +22,14 @@ pub fn create(
         let name = meta::name(&object).to_owned();
         kinds::namespace::check_may_create(target, &name, around.namespace)?;
     }
-    if target.kind.custom.is_none() {
-        field::drop_nulls(&mut object);
-        defaults::apply(target.kind, &mut object);
-    }
+    shape::complete(target.kind, &mut object);
     meta::stamp_new(target, &mut object, stamp)?;
     kinds::prepare_new(target, &mut object);
     kinds::assign_new(target, &mut object, stamp, around)?;
     let mut faults = Faults::default();
     meta::check(target, &object, &mut faults);
     kinds::check(target, &object, &mut faults);
+    shape::check(target.kind, &object, &mut faults);
     faults.refuse(target.kind, meta::name(&object))?;
     kinds::finish(target, &mut object);
     Ok(object)

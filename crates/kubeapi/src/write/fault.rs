@@ -114,6 +114,15 @@ impl Faults {
         self.0.is_empty()
     }
 
+    /// Adds what a schema found.
+    pub(super) fn extend(&mut self, causes: Vec<Cause>) {
+        for cause in causes {
+            if !self.0.contains(&cause) {
+                self.0.push(cause);
+            }
+        }
+    }
+
     /// Every fault as a cause of a refusal.
     pub fn causes(self) -> Vec<Cause> {
         self.0

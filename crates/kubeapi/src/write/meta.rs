@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::conduct::{self, Generation};
 use super::fault::{Faults, Path};
 use super::{Stamp, Target, field, names};
-use crate::Status;
+use crate::{Status, schema};
 
 /// Makes the request's apiVersion, kind and namespace those of its URL, or refuses a request that says otherwise.
 pub fn settle(target: &Target, object: &mut Value) -> Result<(), Status> {
@@ -17,8 +17,8 @@ pub fn settle(target: &Target, object: &mut Value) -> Result<(), Status> {
             "the body of the request must be an object",
         ));
     }
-    if field::depth(object, super::DEPTH_MAX + 1) > super::DEPTH_MAX {
-        let limit = super::DEPTH_MAX;
+    if schema::too_deep(object) {
+        let limit = schema::DEPTH_MAX;
         return Err(Status::bad_request(format!(
             "the object nests deeper than {limit} levels"
         )));

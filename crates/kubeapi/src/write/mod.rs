@@ -11,6 +11,7 @@ pub mod quantity; // amounts such as "100m" and "1Gi"
 pub mod conduct; // how kinds differ when they are written
 pub mod meta; // metadata: stamping, what cannot change, what must be right
 pub mod defaults; // fields that are filled in when they are left out
+mod shape; // the kind's schema applied to an object
 pub mod kinds; // the rules of single kinds
 pub mod create; // a new object
 pub mod update; // a new state of an object
@@ -19,6 +20,13 @@ pub mod delete; // the end of an object
 pub mod scale; // the replica count of an object, on its own
 pub mod options; // what a client may say about a deletion
 pub mod order; // a write as it comes in, and the place that does it
+mod draft; // an object -> what the authority stores
+mod outcome; // what a write answers with
+mod perform; // read, decide, swap; and again where somebody was faster
+mod collection; // many deletions in one request
+pub mod upkeep; // what controllers would do for namespaces
+
+pub use perform::{Ask, Done, Writes};
 
 use serde_json::Value;
 
@@ -78,10 +86,6 @@ pub enum Decision {
     /// It stays as it is, and no version is spent.
     Unchanged,
 }
-
-/// Nesting of an object beyond this is refused: what is stored must be
-/// readable again, and a reader stops at 128.
-pub const DEPTH_MAX: usize = 100;
 
 impl Target<'_> {
     /// The `(group, plural)` that rules are looked up by.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::conduct::{self, StatusMetadata, Unversioned};
 use super::fault::{Faults, Path};
-use super::{Decision, Part, Stamp, Surroundings, Target, defaults, field, kinds, meta};
+use super::{Decision, Part, Stamp, Surroundings, Target, field, kinds, meta, shape};
 use crate::Status;
 use crate::status::Cause;
 
@@ -53,10 +53,7 @@ pub(super) fn decide(update: &Update, current: &Value, object: Value) -> Result<
     } = update;
     check_version(target, current, &object)?;
     let mut new = object;
-    if target.kind.custom.is_none() {
-        field::drop_nulls(&mut new);
-        defaults::apply(target.kind, &mut new);
-    }
+    shape::complete(target.kind, &mut new);
     restrict(target, *part, &mut new, current);
     meta::keep(&mut new, current);
     kinds::prepare_update(update, &mut new, current);
@@ -68,6 +65,7 @@ pub(super) fn decide(update: &Update, current: &Value, object: Value) -> Result<
     meta::check(target, &new, &mut faults);
     meta::check_update(&new, current, &mut faults);
     check_kind_rules(update, &new, current, &mut faults);
+    shape::check(target.kind, &new, &mut faults);
     faults.refuse(target.kind, target.name)?;
     kinds::finish(target, &mut new);
     if is_finished(&new, current) {

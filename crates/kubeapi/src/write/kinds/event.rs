@@ -38,9 +38,13 @@ pub fn from_core(event: Value) -> Value {
 }
 
 pub(super) fn check(event: &Value, faults: &mut Faults) {
-    let about = field::text(field::child(event, "involvedObject"), "namespace");
+    let key = match field::text(event, "apiVersion") {
+        "events.k8s.io/v1" => "regarding",
+        _ => "involvedObject",
+    };
+    let about = field::text(field::child(event, key), "namespace");
     let inside = meta::namespace(event);
-    let path = Path::new("involvedObject").child("namespace");
+    let path = Path::new(key).child("namespace");
     match about {
         // An event about something without a namespace lives in one that always exists.
         "" if matches!(inside, "default" | "kube-system") => {}
