@@ -1,4 +1,5 @@
-//! Fields of the built-in kinds that are filled in when they are left out, kind by kind, as Kubernetes fills them in.
+//! Fields of the built-in kinds that are filled in when they are left out, kind by kind, as
+//! Kubernetes fills them in.
 
 mod pod; // pods, and the templates of pods in other kinds
 mod workload; // what runs pods

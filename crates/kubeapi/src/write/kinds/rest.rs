@@ -1,4 +1,5 @@
-//! The few rules of the remaining kinds: nodes, priority classes, signing requests, quotas, autoscalers, leases, budgets.
+//! The few rules of the remaining kinds: nodes, priority classes, signing requests, quotas,
+//! autoscalers, leases, budgets.
 
 use serde_json::Value;
 
@@ -87,7 +88,8 @@ pub(super) fn check_node_update(new: &Value, old: &Value, faults: &mut Faults) {
     }
 }
 
-/// Who asks is written by the server, never taken from the request. The caller fills it in from who was authenticated.
+/// Who asks is written by the server, never taken from the request. The caller fills it in from who
+/// was authenticated.
 pub(super) fn prepare_new_signing_request(request: &mut Value) {
     let spec = field::object_mut(request, "spec");
     for key in ["username", "uid", "groups", "extra"] {
@@ -95,7 +97,8 @@ pub(super) fn prepare_new_signing_request(request: &mut Value) {
     }
 }
 
-/// Through `approval` only the conditions Approved and Denied change; through `status` everything but them.
+/// Through `approval` only the conditions Approved and Denied change; through `status` everything
+/// but them.
 pub(super) fn prepare_signing_request(update: &Update, new: &mut Value, old: &Value, part: Part) {
     let verdict =
         |condition: &&Value| matches!(field::text(condition, "type"), "Approved" | "Denied");
