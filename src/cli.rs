@@ -122,6 +122,7 @@ pub(crate) struct UpFlags {
         long,
         env = "HOLDFAST_CONNECTIONS_MAX",
         hide_env_values = true,
+        allow_hyphen_values = true,
         value_name = "COUNT"
     )]
     pub(crate) connections_max: Option<Connections>,
@@ -130,6 +131,7 @@ pub(crate) struct UpFlags {
         long,
         env = "HOLDFAST_SHUTDOWN_GRACE",
         hide_env_values = true,
+        allow_hyphen_values = true,
         value_name = "DURATION"
     )]
     pub(crate) shutdown_grace: Option<Grace>,

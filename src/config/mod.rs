@@ -88,7 +88,8 @@ fn check(document: Document) -> Result<File, Problem> {
     Ok(File {
         data_dir: parsed("dataDir", document.data_dir.as_ref())?.map(value::Folder::into_path),
         listen,
-        ephemeral: parsed("ephemeral", document.ephemeral.as_ref())?.map(value::Switch::is_on),
+        ephemeral: parsed("ephemeral", document.ephemeral.as_ref())?
+            .map(|switch: value::Switch| switch.into()),
         server_names: names.transpose()?,
         connections_max: parsed("limits.connections", limits.connections.as_ref())?,
         shutdown_grace: parsed("shutdownGrace", document.shutdown_grace.as_ref())?,

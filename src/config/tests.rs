@@ -51,9 +51,17 @@ fn a_key_that_is_there_twice_is_refused() {
     assert_eq!(said, "3:1: listen: this key is there twice");
 }
 
+fn expect_problems(table: &[(&str, &str)]) {
+    for (text, expected) in table {
+        let said = problem(text);
+        assert!(said.starts_with(expected), "{text:?}: {said}");
+        assert!(!said.contains('\n'), "one message on one line: {said}");
+    }
+}
+
 #[test]
-fn wrong_values_are_told_with_key_and_place() {
-    for (text, expected) in [
+fn wrong_addresses_are_told_with_key_and_place_and_what_would_do() {
+    expect_problems(&[
         (
             "listen: 127.0.0.1:70000\n",
             "1:9: listen: \"70000\" is not a port",
@@ -63,97 +71,82 @@ fn wrong_values_are_told_with_key_and_place() {
             "listen: 127.0.0.1:-1\n",
             "1:9: listen: \"-1\" is not a port",
         ),
-        (
-            "listen: '127.0.0.1:6443 '\n",
-            "1:9: listen: there is a space",
-        ),
+        ("listen: '127.0.0.1:1 '\n", "1:9: listen: there is a space"),
         (
             "listen: ::1:6443\n",
             "1:9: listen: an IPv6 address stands in brackets",
         ),
         ("listen: 127.0.0.1\n", "1:9: listen: 127.0.0.1 has no port"),
         (
-            "listen: localhost:6443\n",
+            "listen: localhost:1\n",
             "1:9: listen: \"localhost\" is not an IP",
         ),
-        (
-            "listen: 6443\n",
-            "1:9: listen: \"6443\" is not an address with a port",
-        ),
+        ("listen: 6443\n", "1:9: listen: \"6443\" is not an address"),
+    ]);
+}
+
+#[test]
+fn wrong_values_are_told_with_key_and_place() {
+    expect_problems(&[
         (
             "shutdownGrace: -5s\n",
-            "1:16: shutdownGrace: \"-5s\" is not a duration",
+            "1:16: shutdownGrace: \"-5s\" is not",
         ),
         (
             "shutdownGrace: 99999999999999999999h\n",
-            "1:16: shutdownGrace: \"9999",
+            "1:16: shutdownGrace: ",
         ),
         (
             "shutdownGrace: 11m\n",
-            "1:16: shutdownGrace: \"11m\" is not a duration",
+            "1:16: shutdownGrace: \"11m\" is not",
         ),
-        (
-            "shutdownGrace: 5\n",
-            "1:16: shutdownGrace: \"5\" is not a duration",
-        ),
+        ("shutdownGrace: 5\n", "1:16: shutdownGrace: \"5\" is not"),
         (
             "limits:\n  connections: 0\n",
-            "2:16: limits.connections: \"0\" is not a number",
+            "2:16: limits.connections: \"0\"",
         ),
         (
             "limits:\n  connections: 9223372036854775808\n",
-            "2:16: limits.connections: ",
+            "2:16: limits.conn",
         ),
         (
             "limits:\n  connections: 1e3\n",
             "2:16: limits.connections: ",
         ),
-        (
-            "ephemeral: yes\n",
-            "1:12: ephemeral: \"yes\" is neither true nor false",
-        ),
+        ("ephemeral: yes\n", "1:12: ephemeral: \"yes\" is neither"),
         (
             "log:\n  level: loud\n",
-            "2:10: log.level: \"loud\" is not error, warn",
+            "2:10: log.level: \"loud\" is not error",
         ),
         (
             "log:\n  format: xml\n",
-            "2:11: log.format: \"xml\" is neither text nor json",
+            "2:11: log.format: \"xml\" is neither",
         ),
         (
-            "serverNames:\n  - good\n  - Bad_Name\n",
-            "3:5: serverNames: \"Bad_Name\" is neither",
+            "serverNames:\n  - a\n  - B_\n",
+            "3:5: serverNames: \"B_\" is neither",
         ),
         ("dataDir: ~/holdfast\n", "1:10: dataDir: "),
-    ] {
-        let said = problem(text);
-        assert!(said.starts_with(expected), "{text:?}: {said}");
-    }
+    ]);
 }
 
 #[test]
 fn wrong_shapes_are_told_with_key_and_place() {
-    for (text, expected) in [
+    expect_problems(&[
         ("listen: [a, b]\n", "1:9: listen: "),
         ("ephemeral: true\nlog: text\n", "2:6: log: "),
         ("serverNames: edge\n", "1:14: serverNames: "),
         ("- listen\n", "1:1: "),
         ("just words\n", "1:1: "),
         (
-            "listen: 127.0.0.1:1\n---\nlisten: 127.0.0.1:2\n",
+            "ephemeral: true\n---\nephemeral: true\n",
             "3:1: a second document",
         ),
-        ("listen: \"127.0.0.1:1\nephemeral: true\n", ""),
-        ("a: &a [x]\nb: *a\n", "1:"),
+        ("listen: \"127.0.0.1:1\nephemeral: true\n", "2:1: "),
+        ("listen: &a 127.0.0.1:1\n", "1:"),
         ("<<: {listen: 127.0.0.1:1}\n", "1:1: "),
         ("listen: !secret x\n", "1:"),
-    ] {
-        let said = problem(text);
-        assert!(
-            said.starts_with(expected) && !said.contains('\n'),
-            "{text:?}: {said}"
-        );
-    }
+    ]);
 }
 
 #[test]

@@ -191,9 +191,9 @@ pub(crate) enum Switch {
     Off,
 }
 
-impl Switch {
-    pub(crate) fn is_on(self) -> bool {
-        matches!(self, Switch::On)
+impl From<Switch> for bool {
+    fn from(switch: Switch) -> Self {
+        matches!(switch, Switch::On)
     }
 }
 

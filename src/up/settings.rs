@@ -135,7 +135,7 @@ mod tests {
         Surroundings {
             xdg_data_home: None,
             home: Some("/home/ada".into()),
-            current_dir: Some("/work".into()),
+            current_dir: Some("/here".into()),
         }
     }
 
@@ -180,8 +180,8 @@ mod tests {
 
     #[test]
     fn the_data_folder_is_absolute_and_never_guessed() {
-        let given = resolved(&["--data-dir", "here"], config::File::default());
-        assert_eq!(given.data_dir, PathBuf::from("/work/here"));
+        let given = resolved(&["--data-dir", "below"], config::File::default());
+        assert_eq!(given.data_dir, PathBuf::from("/here/below"));
         let homes = |xdg: Option<&str>, home: Option<&str>| {
             let around = Surroundings {
                 xdg_data_home: xdg.map(PathBuf::from),

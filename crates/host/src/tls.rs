@@ -60,8 +60,8 @@ impl ResolvesServerCert for Shown {
 
 /// A server that shows a certificate and asks clients for theirs.
 ///
-/// A client without one is let in as nobody: who it is may be said by a token. One whose certificate
-/// `clients` did not issue, or that is not valid now, is refused.
+/// A client without one is let in as nobody: who it is may be said by a token. One whose
+/// certificate `clients` did not issue, or that is not valid now, is refused.
 pub fn server(
     shown: Arc<Shown>,
     clients: &CertificateDer<'static>,

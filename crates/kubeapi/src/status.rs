@@ -13,7 +13,9 @@ pub struct Status {
     /// What happened, in words.
     pub message: String,
     /// Which object, and which of its fields.
-    pub details: Option<Details>,
+    pub details: Option<Box<Details>>,
+    /// Where an expired list may go on, for clients that accept a list of several moments.
+    pub continue_token: Option<String>,
 }
 
 /// What a Status is about.
@@ -52,6 +54,7 @@ impl Status {
             reason,
             message: message.into(),
             details: None,
+            continue_token: None,
         }
     }
 
@@ -137,6 +140,15 @@ impl Status {
         Self::new(410, "Expired", message)
     }
 
+    /// 504: a version that has not come within the time that a client is kept waiting.
+    pub fn version_too_large(asked: &str, current: &str) -> Self {
+        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
+        let mut status = Self::try_again(504, "Timeout", message, 1);
+        let cause = Cause::new("ResourceVersionTooLarge", "", "Too large resource version");
+        status.details.get_or_insert_default().causes.push(cause);
+        status
+    }
+
     /// 413: more than we read.
     pub fn too_large(message: impl Into<String>) -> Self {
         Self::new(413, "RequestEntityTooLarge", message)
@@ -197,7 +209,11 @@ impl Status {
         let mut body = Map::new();
         body.insert("kind".into(), "Status".into());
         body.insert("apiVersion".into(), "v1".into());
-        body.insert("metadata".into(), json!({}));
+        let metadata = match &self.continue_token {
+            Some(token) => json!({ "continue": token }),
+            None => json!({}),
+        };
+        body.insert("metadata".into(), metadata);
         body.insert("status".into(), outcome.into());
         if !self.message.is_empty() {
             body.insert("message".into(), self.message.clone().into());

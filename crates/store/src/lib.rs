@@ -36,4 +36,4 @@ pub use replica::Replica;
 pub use row::{Event, Row, What};
 pub use scope::{Range, Scope, Want};
 pub use table::{Held, Refused, Retention};
-pub use watch::{Ended, Step, Watch};
+pub use watch::{Ended, Gauge, Step, Watch};

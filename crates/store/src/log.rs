@@ -504,6 +504,7 @@ impl Log {
             own.expect("only tables are dropped").slot.start_afresh();
         }
         let mut newest = None;
+        let mut changed = Vec::with_capacity(group.commits.len());
         for staging in group.commits.drain(..) {
             newest = newest.max(staging.standing.version.clone());
             let mut table = staging.slot.table.write();
@@ -518,8 +519,13 @@ impl Log {
                 self.fresh.push_back((event.clone(), size));
             }
             drop(table);
+            changed.push(staging.slot);
         }
         self.shared.advance(newest);
+        // Watchers wake when the shared counter is raised, so that their progress counts this group.
+        changed.sort_by_key(|slot| slot.number);
+        changed.dedup_by_key(|slot| slot.number);
+        changed.iter().for_each(|slot| slot.wake());
         while self.fresh_bytes > FRESH_BYTES_MAX || self.fresh.len() > FRESH_EVENTS_MAX {
             let Some((event, size)) = self.fresh.pop_front() else {
                 break;

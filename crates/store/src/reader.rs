@@ -32,6 +32,8 @@ pub(crate) struct Slot {
     pub(crate) number: u32,
     pub(crate) table: RwLock<Table>,
     damage: RwLock<Option<String>>,
+    /// Ticks when this table changed: its watchers sleep through what happens to others.
+    changed: watch::Sender<u64>,
 }
 
 impl Slot {
@@ -46,7 +48,17 @@ impl Slot {
             number,
             table: RwLock::new(table),
             damage: RwLock::new(damage),
+            changed: watch::channel(0).0,
         }
+    }
+
+    /// Wakes the table's watchers.
+    pub(crate) fn wake(&self) {
+        tick(&self.changed);
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
     }
 
     pub(crate) fn damage(&self) -> Option<String> {
@@ -113,6 +125,7 @@ impl Shared {
     pub(crate) fn damaged(&self, resource: &Resource, reason: &str) {
         if let Some(slot) = self.slots.read().get(resource) {
             slot.damage.write().get_or_insert_with(|| reason.to_owned());
+            slot.wake();
             tracing::error!(%resource, reason, "stored objects are damaged and not served");
         }
     }
@@ -121,14 +134,14 @@ impl Shared {
         self.slots.read().get(resource).cloned()
     }
 
-    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.changed.subscribe()
-    }
-
     /// Up to which version a table is whole: its own, or the shared counter's if that is further.
     pub(crate) fn version_of(&self, shared: Option<Version>, table: &Table) -> Option<Version> {
         shared.max(table.standing().version.clone())
     }
+}
+
+fn tick(sender: &watch::Sender<u64>) {
+    sender.send_modify(|tick| *tick = tick.wrapping_add(1));
 }
 
 /// Reads a store. Cheap to clone; any number may read beside the writer.
@@ -336,9 +349,14 @@ impl Reader {
         self.noting_damage(resource, files.read(row, &files.set()))
     }
 
+    /// Ticks after everything that is stored, whatever table it is in.
+    pub fn ticks(&self) -> watch::Receiver<u64> {
+        self.shared.changed.subscribe()
+    }
+
     /// Comes back when the resource has reached `version`. Never, if it never does: the caller has a deadline.
     pub async fn reached(&self, resource: &Resource, version: &Version) {
-        let mut changed = self.shared.subscribe();
+        let mut changed = self.shared.changed.subscribe();
         while self
             .version(resource)
             .is_none_or(|current| current < *version)

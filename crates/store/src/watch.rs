@@ -4,6 +4,7 @@
 //! trimmed past its place, it ends.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use object::{Resource, Version};
 use tokio::sync::watch::Receiver;
@@ -22,7 +23,7 @@ pub struct Watch {
     shared: Arc<Shared>,
     slot: Arc<Slot>,
     want: Want,
-    next: u64,
+    next: Arc<AtomicU64>,
     /// Where it started; it may lie ahead of the table.
     from: Version,
     changed: Receiver<u64>,
@@ -51,6 +52,28 @@ pub enum Ended {
     Damaged,
 }
 
+/// How far a watch lags.
+#[derive(Clone)]
+pub struct Gauge {
+    slot: Arc<Slot>,
+    next: Arc<AtomicU64>,
+}
+
+impl Gauge {
+    /// How many steps were taken so far, counted from the table's beginning.
+    pub fn taken(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// How many steps of history wait to be taken.
+    pub fn behind(&self) -> u64 {
+        self.slot
+            .table
+            .read()
+            .steps_left(self.taken())
+    }
+}
+
 impl Watch {
     pub(crate) fn start(
         reader: Reader,
@@ -59,7 +82,7 @@ impl Watch {
         want: &Want,
         from: &Version,
     ) -> Result<Self, Refused> {
-        let changed = shared.subscribe();
+        let changed = slot.subscribe();
         let table = slot.table.read();
         let floor = table.floor_of(want)?;
         if *from < floor {
@@ -68,7 +91,7 @@ impl Watch {
                 floor,
             });
         }
-        let next = table.step_after(from);
+        let next = Arc::new(AtomicU64::new(table.step_after(from)));
         drop(table);
         let (want, from) = (want.clone(), from.clone());
         Ok(Self {
@@ -92,9 +115,12 @@ impl Watch {
         &self.slot.resource
     }
 
-    /// How many steps of history wait to be taken.
-    pub fn behind(&self) -> u64 {
-        self.slot.table.read().steps_left(self.next)
+    /// Tells from outside how far the watch lags, also while nobody pulls.
+    pub fn gauge(&self) -> Gauge {
+        Gauge {
+            slot: self.slot.clone(),
+            next: self.next.clone(),
+        }
     }
 
     /// What comes next, without waiting.
@@ -106,7 +132,9 @@ impl Watch {
             // The shared counter is read first: what it counts is in the table by then.
             let shared = self.shared.version();
             let table = self.slot.table.read();
-            let steps = table.steps(self.next, STEPS_MAX).ok_or(Ended::Lagged)?;
+            let steps = table
+                .steps(self.next.load(Ordering::Relaxed), STEPS_MAX)
+                .ok_or(Ended::Lagged)?;
             if steps.is_empty() {
                 let version = self.shared.version_of(shared, &table);
                 // Where the watcher started may still lie ahead: nothing above it has happened yet.
@@ -115,7 +143,7 @@ impl Watch {
                 ));
             }
             drop(table);
-            self.next += steps.len() as u64;
+            self.next.fetch_add(steps.len() as u64, Ordering::Relaxed);
             let events = self.wanted(steps)?;
             if !events.is_empty() {
                 return Ok(Step::Events(events));

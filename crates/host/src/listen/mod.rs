@@ -14,6 +14,7 @@ mod tests;
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -128,10 +129,11 @@ impl Listener {
             handshakes: Arc::new(Semaphore::new(HANDSHAKES_MAX)),
         };
         let mut pause = Pause::default();
+        let mut stop = pin!(shutdown.triggered());
         loop {
             let accepted = tokio::select! {
                 accepted = self.socket.accept() => accepted,
-                () = shutdown.triggered() => return Ok(()),
+                () = &mut stop => return Ok(()),
             };
             match (accepted, crowd.place()) {
                 (Ok((tcp, remote)), Some(place)) => {

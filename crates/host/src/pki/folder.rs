@@ -64,7 +64,8 @@ impl Folder {
 
     /// The certificate in `NAME.crt` with its key in `NAME.key`. A new pair is issued if one of the
     /// two is missing or unreadable as such, if they do not say what is wanted, if another
-    /// authority signed them, or if they are due for renewal. A key that others may read is refused.
+    /// authority signed them, or if they are due for renewal. A key that others may read is
+    /// refused.
     pub fn credential(
         &self,
         name: &str,

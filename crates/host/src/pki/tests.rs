@@ -80,7 +80,10 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_certificate_says_nothing_else_under_a_good_signature(at in 0_usize..400, bit in 0_u8..8) {
+    fn a_damaged_certificate_says_nothing_else_under_a_good_signature(
+        at in 0_usize..400,
+        bit in 0_u8..8,
+    ) {
         let authority = Authority::create("ca", new_year()).unwrap();
         let mut bytes = authority.certificate().to_vec();
         let at = at % bytes.len();

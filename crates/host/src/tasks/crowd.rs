@@ -123,3 +123,16 @@ impl Place {
 fn start(task: impl Future<Output = ()> + Send + 'static) {
     drop(tokio::spawn(task));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_costs_a_task_little() {
+        let place = Crowd::new("connections", 1).place().expect("a free place");
+        let task = place.run(std::future::pending::<()>());
+        let bytes = size_of_val(&task);
+        assert!(bytes <= 320, "{bytes} bytes beside the task's own");
+    }
+}

@@ -1,5 +1,5 @@
-//! Every task has a name and an owner: named tasks that the program cannot do without, and crowds of
-//! small ones, such as connections, of which any may fail alone.
+//! Every task has a name and an owner: named tasks that the program cannot do without, and crowds
+//! of small ones, such as connections, of which any may fail alone.
 
 mod crowd;
 mod guard;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use object::Resource;
 
+use crate::custom::scale::ScalePaths;
 use crate::schema::SchemaRef;
 
 /// A kind in one version of its group.
@@ -63,6 +64,8 @@ pub struct CustomKind {
     pub storage: bool,
     /// Unknown fields are kept everywhere (spec.preserveUnknownFields).
     pub preserve_unknown: bool,
+    /// Where its replicas stand, if it can be scaled.
+    pub scale: Option<ScalePaths>,
 }
 
 /// An entry of additionalPrinterColumns.

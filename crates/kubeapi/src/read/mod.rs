@@ -1,1 +1,62 @@
-//! To be written.
+//! get, list and watch over a reader. They do not know who feeds it, and they decode nothing that they need not.
+
+pub mod question; // what is asked for -> what the store is asked
+pub mod options; // resourceVersion, match, limit, continue: the legal combinations and what they mean
+pub mod token; // where a list goes on
+pub mod encode; // an object, a list, an event -> bytes, in the form that was asked for
+pub mod get;
+pub mod list;
+pub mod watch;
+
+use object::Version;
+use store::{ReadFailed, Reader, Refused};
+
+use crate::Status;
+use crate::catalog::Kind;
+
+/// How long a reader is kept waiting for a version that has not come yet.
+pub const FRESH_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// Waits until the resource has reached a version, or refuses as Kubernetes does.
+async fn wait_for(reader: &Reader, kind: &Kind, version: &Version) -> Result<(), Status> {
+    let resource = kind.resource();
+    let reached = reader.reached(&resource, version);
+    if tokio::time::timeout(FRESH_TIME_MAX, reached).await.is_ok() {
+        return Ok(());
+    }
+    let current = reader
+        .version(&resource)
+        .map_or("0".to_owned(), |version| version.to_string());
+    Err(Status::version_too_large(&version.to_string(), &current))
+}
+
+/// What a client is told when the store does not answer.
+fn refused(refused: Refused) -> Status {
+    match refused {
+        Refused::NotCovered => {
+            let message = "this resource is not synchronized here yet";
+            Status::try_again(503, "ServiceUnavailable", message, 1)
+        }
+        Refused::TooOld { .. } => {
+            Status::expired("The resourceVersion for the provided list is too old.")
+        }
+        Refused::Future { asked, current } => {
+            Status::version_too_large(&asked.to_string(), &current.to_string())
+        }
+        Refused::Damaged { resource, reason } => {
+            tracing::error!(%resource, reason, "a read was refused because of damage");
+            Status::internal(format!("the stored {resource} are damaged"))
+        }
+    }
+}
+
+/// What a client is told when an object could not be read.
+fn unreadable(failed: ReadFailed) -> Status {
+    match failed {
+        ReadFailed::Refused(why) => refused(why),
+        ReadFailed::Unreadable(why) => {
+            tracing::error!(error = %why, "an object could not be read");
+            Status::internal("an object could not be read from the store")
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! The Accept header -> the form of the answer. JSON is what we speak; the question is which shape of it.
 
 use crate::Status;
+use crate::table::MetaVersion;
 
 /// Media ranges that an Accept header may list.
 const RANGES_MAX: usize = 64;
@@ -20,20 +21,10 @@ pub enum Shape {
     /// The objects themselves.
     #[default]
     Whole,
-    /// Rows for people, in `meta.k8s.io/v1` or `v1beta1`.
-    Table(TableVersion),
+    /// Rows for people.
+    Table(MetaVersion),
     /// Only the metadata of each.
-    Metadata,
-}
-
-/// The version of the Table kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TableVersion {
-    /// `meta.k8s.io/v1`.
-    #[default]
-    V1,
-    /// `meta.k8s.io/v1beta1`.
-    V1Beta1,
+    Metadata(MetaVersion),
 }
 
 /// What one entry of an Accept header asks for.
@@ -116,16 +107,15 @@ impl Form {
 }
 
 fn shape_of(range: MediaRange<'_>) -> Option<Shape> {
-    let version = range.parameter("v");
-    match (range.parameter("as"), range.parameter("g"), version) {
-        ("", _, _) => Some(Shape::Whole),
-        ("Table", "meta.k8s.io", "v1") => Some(Shape::Table(TableVersion::V1)),
-        ("Table", "meta.k8s.io", "v1beta1") => Some(Shape::Table(TableVersion::V1Beta1)),
-        (
-            "PartialObjectMetadata" | "PartialObjectMetadataList",
-            "meta.k8s.io",
-            "v1" | "v1beta1",
-        ) => Some(Shape::Metadata),
+    let version = match (range.parameter("g"), range.parameter("v")) {
+        ("meta.k8s.io", "v1") => Some(MetaVersion::V1),
+        ("meta.k8s.io", "v1beta1") => Some(MetaVersion::V1Beta1),
+        _ => None,
+    };
+    match range.parameter("as") {
+        "" => Some(Shape::Whole),
+        "Table" => version.map(Shape::Table),
+        "PartialObjectMetadata" | "PartialObjectMetadataList" => version.map(Shape::Metadata),
         _ => None,
     }
 }
@@ -142,11 +132,11 @@ mod tests {
     fn what_kubectl_and_client_go_send_is_understood() {
         let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,\
                        application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
-        assert_eq!(shape(kubectl), Some(Shape::Table(TableVersion::V1)));
+        assert_eq!(shape(kubectl), Some(Shape::Table(MetaVersion::V1)));
         let typed = "application/vnd.kubernetes.protobuf,application/json";
         assert_eq!(shape(typed), Some(Shape::Whole));
         let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-        assert_eq!(shape(metadata), Some(Shape::Metadata));
+        assert_eq!(shape(metadata), Some(Shape::Metadata(MetaVersion::V1)));
         assert_eq!(shape(""), Some(Shape::Whole));
         assert_eq!(shape("*/*"), Some(Shape::Whole));
     }
@@ -154,7 +144,7 @@ mod tests {
     #[test]
     fn the_client_s_preference_counts() {
         let accept = "application/json;q=0.5,application/json;as=Table;g=meta.k8s.io;v=v1;q=0.9";
-        assert_eq!(shape(accept), Some(Shape::Table(TableVersion::V1)));
+        assert_eq!(shape(accept), Some(Shape::Table(MetaVersion::V1)));
         assert_eq!(shape("application/json;q=0"), None);
     }
 

@@ -1,7 +1,8 @@
 //! Objects as rows for people, and as metadata only.
 //!
-//! A [`Printer`] knows the columns of a kind and makes a row out of an object's bytes; a [`Sheet`] makes whole `Table` answers out
-//! of rows. Columns and cells are those of Kubernetes 1.36, wide ones included: the client drops what it does not show.
+//! A [`Printer`] knows the columns of a kind and makes a row out of an object's bytes; a [`Sheet`]
+//! makes whole `Table` answers out of rows. Columns and cells are those of Kubernetes 1.36, wide
+//! ones included: the client drops what it does not show.
 
 use std::borrow::Cow;
 
@@ -21,7 +22,7 @@ mod sheet; // rows -> Table
 mod subject; // bytes -> the parts that a row needs
 
 pub use columns::CustomColumns;
-pub use sheet::{Headings, Include, ListMeta, MetaVersion, Sheet};
+pub use sheet::{Headings, Include, LIST_END, ListMeta, MetaVersion, Sheet};
 
 /// The heading of a column, and what a client knows about its cells.
 #[derive(Debug, Clone, Copy, PartialEq)]

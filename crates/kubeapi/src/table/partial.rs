@@ -19,11 +19,7 @@ pub fn list<'a>(
     objects: impl IntoIterator<Item = &'a [u8]>,
 ) -> serde_json::Result<Vec<u8>> {
     let mut out = Vec::with_capacity(4096);
-    out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"");
-    out.extend_from_slice(version.api_version().as_bytes());
-    out.extend_from_slice(b"\",\"metadata\":");
-    meta.write(&mut out);
-    out.extend_from_slice(b",\"items\":[");
+    begin_list(&mut out, version, meta);
     for (at, object) in objects.into_iter().enumerate() {
         if at > 0 {
             out.push(b',');
@@ -32,6 +28,15 @@ pub fn list<'a>(
     }
     out.extend_from_slice(b"]}");
     Ok(out)
+}
+
+/// Writes what stands before the first item of a list.
+pub fn begin_list(out: &mut Vec<u8>, version: MetaVersion, meta: &ListMeta<'_>) {
+    out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"");
+    out.extend_from_slice(version.api_version().as_bytes());
+    out.extend_from_slice(b"\",\"metadata\":");
+    meta.write(out);
+    out.extend_from_slice(b",\"items\":[");
 }
 
 /// Writes a PartialObjectMetadata around metadata that was cut out of an object.
@@ -53,7 +58,10 @@ mod tests {
         let partial = object(MetaVersion::V1, bytes).unwrap();
         assert_eq!(
             String::from_utf8(partial).unwrap(),
-            r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a",  "x":1}}"#
+            concat!(
+                r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","#,
+                r#""metadata":{"name":"a",  "x":1}}"#
+            )
         );
     }
 
@@ -70,9 +78,11 @@ mod tests {
             String::from_utf8(list).unwrap(),
             concat!(
                 r#"{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1beta1","#,
-                r#""metadata":{"resourceVersion":"7","continue":"on","remainingItemCount":3},"items":["#,
-                r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":{"name":"a"}},"#,
-                r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":{}}]}"#
+                r#""metadata":{"resourceVersion":"7","continue":"on","remainingItemCount":3},"#,
+                r#""items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","#,
+                r#""metadata":{"name":"a"}},"#,
+                r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","#,
+                r#""metadata":{}}]}"#
             )
         );
     }

@@ -19,6 +19,7 @@ pub mod patch; // a difference to an object
 pub mod delete; // the end of an object
 pub mod scale; // the replica count of an object, on its own
 pub mod options; // what a client may say about a deletion
+pub mod order; // a write as it comes in, and the place that does it
 mod draft; // an object -> what the authority stores
 mod outcome; // what a write answers with
 mod perform; // read, decide, swap; and again where somebody was faster

@@ -251,6 +251,13 @@ fn size_depth_and_encoding_are_limited_in_skipped_parts_too() {
 }
 
 #[test]
+fn whatever_may_be_kept_can_be_read_as_a_tree_too() {
+    let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+    assert!(serde_json::from_str::<Value>(&nested(DEPTH_MAX)).is_ok());
+    assert!(serde_json::from_str::<Value>(&nested(DEPTH_MAX + 1)).is_err());
+}
+
+#[test]
 fn a_header_stays_small() {
     assert!(size_of::<Header>() <= 104, "{}", size_of::<Header>());
     let header = parse(&pod()).unwrap();

@@ -49,6 +49,9 @@ pub struct ListMeta<'a> {
     pub remaining: Option<u64>,
 }
 
+/// What stands after the last row or item of every list.
+pub const LIST_END: &[u8] = b"]}";
+
 /// Makes the Table answers to one request.
 #[derive(Debug)]
 pub struct Sheet<'k> {
@@ -84,7 +87,7 @@ impl Include {
 
 impl ListMeta<'_> {
     /// Writes it as the JSON of a ListMeta.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub fn write(&self, out: &mut Vec<u8>) {
         let mut fields = serde_json::Map::new();
         if !self.resource_version.is_empty() {
             fields.insert("resourceVersion".into(), self.resource_version.into());
@@ -122,15 +125,26 @@ impl<'k> Sheet<'k> {
         now: Timestamp,
     ) -> Result<Vec<u8>, Status> {
         let mut out = Vec::with_capacity(4096);
-        self.open(&mut out, meta, Headings::Shown);
+        self.begin(&mut out, meta);
         for (at, object) in objects.into_iter().enumerate() {
             if at > 0 {
                 out.push(b',');
             }
-            self.write_row(&mut out, object, self.read(object, now)?);
+            self.add(&mut out, object, now)?;
         }
-        out.extend_from_slice(b"]}");
+        out.extend_from_slice(LIST_END);
         Ok(out)
+    }
+
+    /// Writes what stands before the first row of a list.
+    pub fn begin(&self, out: &mut Vec<u8>, meta: &ListMeta<'_>) {
+        self.open(out, meta, Headings::Shown);
+    }
+
+    /// Writes one row of a list. Commas between rows are the caller's, and so is [`LIST_END`].
+    pub fn add(&self, out: &mut Vec<u8>, object: &[u8], now: Timestamp) -> Result<(), Status> {
+        self.write_row(out, object, self.read(object, now)?);
+        Ok(())
     }
 
     /// The Table of one object: the answer to a get, or what stands in an event of a watch. A

@@ -73,12 +73,10 @@ pub enum BadJsonPatch {
         what: String,
     },
     /// The place is in a value that has no such member or index.
-    #[error("error in {operation} for path: '{path}': {reason}")]
+    #[error("{at}: {reason}")]
     NotThere {
-        /// The operation.
-        operation: &'static str,
-        /// The place.
-        path: String,
+        /// The operation and the place.
+        at: String,
         /// What is wrong with it.
         reason: NotThere,
     },
@@ -228,7 +226,7 @@ impl Work {
                 let at = match &*last {
                     "-" => items.len(),
                     index => position(index, items.len() + 1)
-                        .map_err(|reason| path.wrong(operation, reason))?,
+                        .map_err(|reason| path.wrong(operation, End::To, reason))?,
                 };
                 let moved = items.len() - at;
                 items.insert(at, value);
@@ -250,13 +248,13 @@ impl Work {
                 // The plain `remove` would fill the gap with the last member.
                 let value = members.shift_remove(&key);
                 (
-                    value.ok_or_else(|| path.wrong(operation, NotThere::Key(key)))?,
+                    value.ok_or_else(|| path.wrong(operation, End::From, NotThere::Key(key)))?,
                     moved,
                 )
             }
             (Some(index), Some(Value::Array(items))) => {
                 let at = position(&index, items.len());
-                let at = at.map_err(|reason| path.wrong(operation, reason))?;
+                let at = at.map_err(|reason| path.wrong(operation, End::From, reason))?;
                 (items.remove(at), items.len() - at)
             }
             _ => return Err(path.missing(operation, End::From)),
@@ -304,7 +302,7 @@ impl Work {
                 }
                 Some(Value::Array(items)) => {
                     let at = position(&last, items.len());
-                    items[at.map_err(|reason| from.wrong("copy", reason))?].clone()
+                    items[at.map_err(|reason| from.wrong("copy", End::From, reason))?].clone()
                 }
                 _ => return Err(from.missing("copy", End::From)),
             },
@@ -325,7 +323,7 @@ impl Work {
                 Some(Value::Object(members)) => members.get(&last),
                 Some(Value::Array(items)) => {
                     let at = position(&last, items.len());
-                    items.get(at.map_err(|reason| path.wrong("test", reason))?)
+                    items.get(at.map_err(|reason| path.wrong("test", End::To, reason))?)
                 }
                 _ => return Err(path.missing("test", End::To)),
             },

@@ -55,12 +55,26 @@ impl<'a> Pointer<'a> {
         BadJsonPatch::Missing { operation, what }
     }
 
-    pub(super) fn wrong(&self, operation: &'static str, reason: NotThere) -> BadJsonPatch {
-        BadJsonPatch::NotThere {
-            operation,
-            path: self.text.to_owned(),
-            reason,
-        }
+    /// That the value which the place is in has no such place.
+    pub(super) fn wrong(
+        &self,
+        operation: &'static str,
+        end: End,
+        reason: NotThere,
+    ) -> BadJsonPatch {
+        let text = self.text;
+        let at = match (operation, end) {
+            ("copy", End::From) => format!("error in copy for from: '{text}'"),
+            ("copy", End::To) => "error while adding value during copy".to_owned(),
+            ("move", End::From) => {
+                format!(
+                    "error in move for path: '{}'",
+                    self.last().unwrap_or_default()
+                )
+            }
+            _ => format!("error in {operation} for path: '{text}'"),
+        };
+        BadJsonPatch::NotThere { at, reason }
     }
 }
 

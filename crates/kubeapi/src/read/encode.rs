@@ -1,0 +1,231 @@
+//! An object, a list, an event of a watch -> bytes, in the form that was asked for. Objects are copied, not decoded, where that is enough.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use object::Version;
+use object::splice;
+
+use crate::Status;
+use crate::catalog::Kind;
+use crate::request::{Form, Shape};
+use crate::table::{Headings, Include, ListMeta, MetaVersion, Sheet, partial};
+
+/// Encodes objects of one kind for one request.
+#[derive(Debug, Clone)]
+pub struct Encoder {
+    /// The kind, in the version that was asked for.
+    pub kind: Arc<Kind>,
+    /// The form that was asked for.
+    pub form: Form,
+    /// What comes with a table's rows.
+    pub include: Include,
+    api_version: String,
+}
+
+/// What happened to an object, as a watch says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventKind {
+    /// It came, or came into what is selected.
+    Added,
+    /// It changed.
+    Modified,
+    /// It went, or went out of what is selected.
+    Deleted,
+}
+
+impl EventKind {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+        }
+    }
+}
+
+/// Whether a bookmark ends the initial events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bookmark {
+    /// Everything up to the version has been sent.
+    Progress,
+    /// And with it everything that was there at the start.
+    InitialEnd,
+}
+
+impl Encoder {
+    /// An encoder for a request.
+    pub fn new(kind: Arc<Kind>, form: Form, include: Include) -> Self {
+        let api_version = kind.api_version();
+        Self {
+            kind,
+            form,
+            include,
+            api_version,
+        }
+    }
+
+    /// Whether an object's bytes are the same for every client that asks in this form, so that one encoding serves all.
+    pub fn is_plain(&self) -> bool {
+        self.form.shape == Shape::Whole
+            && self
+                .kind
+                .custom
+                .as_ref()
+                .is_none_or(|custom| custom.storage)
+    }
+
+    /// One object.
+    pub fn object(&self, bytes: &Bytes, now: Timestamp) -> Result<Bytes, Status> {
+        let bytes = self.in_version(bytes)?;
+        match self.form.shape {
+            Shape::Whole if self.form.pretty => pretty(&bytes),
+            Shape::Whole => Ok(bytes),
+            Shape::Metadata(version) => metadata(&bytes, version),
+            Shape::Table(version) => Ok(self
+                .sheet(version)
+                .one(&bytes, Headings::Shown, now)?
+                .into()),
+        }
+    }
+
+    /// What stands before the first item of a list.
+    pub fn list_begin(&self, out: &mut Vec<u8>, meta: &ListMeta<'_>) {
+        match self.form.shape {
+            Shape::Table(version) => self.sheet(version).begin(out, meta),
+            Shape::Metadata(version) => partial::begin_list(out, version, meta),
+            Shape::Whole => {
+                let (kind, api_version) = (&self.kind.list_kind, &self.api_version);
+                let head =
+                    format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":");
+                out.extend_from_slice(head.as_bytes());
+                meta.write(out);
+                out.extend_from_slice(b",\"items\":[");
+            }
+        }
+    }
+
+    /// Adds items to a list until `out` is about `full` bytes long. Items come with their number, which tells where commas go.
+    pub fn list_items(
+        &self,
+        out: &mut Vec<u8>,
+        full: usize,
+        items: &mut dyn Iterator<Item = Result<(usize, Bytes), Status>>,
+        now: Timestamp,
+    ) -> Result<(), Status> {
+        let sheet = match self.form.shape {
+            Shape::Table(version) => Some(self.sheet(version)),
+            Shape::Metadata(_) | Shape::Whole => None,
+        };
+        while out.len() < full {
+            let Some(item) = items.next() else { break };
+            let (number, bytes) = item?;
+            let bytes = self.in_version(&bytes)?;
+            if number > 0 {
+                out.push(b',');
+            }
+            match (&sheet, self.form.shape) {
+                (Some(sheet), _) => sheet.add(out, &bytes, now)?,
+                (None, Shape::Metadata(version)) => out.extend(metadata(&bytes, version)?),
+                (None, _) => out.extend_from_slice(&bytes),
+            }
+        }
+        Ok(())
+    }
+
+    /// One event of a watch.
+    pub fn event(
+        &self,
+        what: EventKind,
+        bytes: &Bytes,
+        headings: Headings,
+        now: Timestamp,
+    ) -> Result<Bytes, Status> {
+        let bytes = self.in_version(bytes)?;
+        let object = match self.form.shape {
+            Shape::Whole => bytes,
+            Shape::Metadata(version) => metadata(&bytes, version)?,
+            Shape::Table(version) => self.sheet(version).one(&bytes, headings, now)?.into(),
+        };
+        Ok(frame(what.word(), &object))
+    }
+
+    /// A bookmark: nothing but a version.
+    pub fn bookmark(
+        &self,
+        version: &Version,
+        which: Bookmark,
+        headings: Headings,
+        now: Timestamp,
+    ) -> Result<Bytes, Status> {
+        let annotations = match which {
+            Bookmark::Progress => "",
+            Bookmark::InitialEnd => ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}",
+        };
+        let (kind, api_version) = (&self.kind.kind, &self.api_version);
+        let object = Bytes::from(format!(
+            "{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{{\
+             \"resourceVersion\":\"{version}\",\"creationTimestamp\":null{annotations}}}}}"
+        ));
+        let object = match self.form.shape {
+            Shape::Whole => object,
+            Shape::Metadata(version) => metadata(&object, version)?,
+            Shape::Table(version) => self.sheet(version).one(&object, headings, now)?.into(),
+        };
+        Ok(frame("BOOKMARK", &object))
+    }
+
+    fn sheet(&self, version: MetaVersion) -> Sheet<'_> {
+        Sheet::new(&self.kind, version, self.include)
+    }
+
+    /// The object with the apiVersion that was asked for. Versions of one kind differ in nothing else here.
+    fn in_version(&self, bytes: &Bytes) -> Result<Bytes, Status> {
+        const LABEL: &[u8] = b"{\"apiVersion\":\"";
+        let rest = bytes.strip_prefix(LABEL);
+        let stored = rest.and_then(|rest| rest.split(|byte| *byte == b'"').next());
+        match stored {
+            Some(stored) if stored == self.api_version.as_bytes() => Ok(bytes.clone()),
+            Some(stored) => {
+                let mut out = Vec::with_capacity(bytes.len() + self.api_version.len());
+                out.extend_from_slice(LABEL);
+                out.extend_from_slice(self.api_version.as_bytes());
+                out.extend_from_slice(&bytes[LABEL.len() + stored.len()..]);
+                Ok(out.into())
+            }
+            None => Err(Status::internal(
+                "a stored object does not start with its apiVersion",
+            )),
+        }
+    }
+}
+
+/// An event that ends a watch.
+pub fn error_event(status: &Status) -> Bytes {
+    frame("ERROR", status.to_json().to_string().as_bytes())
+}
+
+fn frame(word: &str, object: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(object.len() + 32);
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(word.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+    out.extend_from_slice(object);
+    out.extend_from_slice(b"}\n");
+    out.into()
+}
+
+fn metadata(bytes: &Bytes, version: MetaVersion) -> Result<Bytes, Status> {
+    splice::metadata_only(bytes, version.api_version(), "PartialObjectMetadata")
+        .map_err(|error| Status::internal(format!("an object cannot be read: {error}")))
+}
+
+fn pretty(bytes: &Bytes) -> Result<Bytes, Status> {
+    let cannot = |error| Status::internal(format!("an object cannot be read: {error}"));
+    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(cannot)?;
+    let mut out = serde_json::to_vec_pretty(&value).map_err(cannot)?;
+    out.push(b'\n');
+    Ok(out.into())
+}

@@ -1,0 +1,156 @@
+//! Lists: a page of rows at one version, encoded piece by piece while the client reads.
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use store::{At, Page, Part, Reader, Refused, Want};
+
+use super::encode::Encoder;
+use super::options::{Freshness, ListOptions};
+use super::token::Token;
+use super::{refused, unreadable, wait_for};
+use crate::Status;
+use crate::table::{LIST_END, ListMeta};
+
+/// Bytes of a list that are made at once. A client that reads slowly holds no more than this.
+pub const PIECE_BYTES: usize = 64 * 1024;
+
+/// A list on its way to a client.
+pub struct Listing {
+    page: Page,
+    encoder: Encoder,
+    next_token: String,
+    now: Timestamp,
+    sent: usize,
+    state: State,
+}
+
+#[derive(PartialEq)]
+enum State {
+    Head,
+    Items,
+    Done,
+}
+
+/// Takes the rows of a list.
+pub async fn list(
+    reader: &Reader,
+    encoder: Encoder,
+    want: &Want,
+    options: &ListOptions,
+    now: Timestamp,
+) -> Result<Listing, Status> {
+    if let Freshness::AtLeast(version) | Freshness::Exactly(version) = &options.freshness {
+        wait_for(reader, &encoder.kind, version).await?;
+    }
+    let page = match &options.after {
+        Some(token) => next_page(reader, want, options, token)?,
+        None => first_page(reader, want, options)?,
+    };
+    let next_token = match (page.more, page.rows.last()) {
+        (true, Some(last)) => {
+            let after = last.header.name.as_str().to_owned();
+            Token {
+                version: Some(page.version.clone()),
+                after,
+            }
+            .encode()
+        }
+        _ => String::new(),
+    };
+    Ok(Listing {
+        page,
+        encoder,
+        next_token,
+        now,
+        sent: 0,
+        state: State::Head,
+    })
+}
+
+fn first_page(reader: &Reader, want: &Want, options: &ListOptions) -> Result<Page, Status> {
+    let at = match &options.freshness {
+        Freshness::Exactly(version) => At::Exactly(version.clone()),
+        Freshness::Newest | Freshness::Any | Freshness::AtLeast(_) => At::Now,
+    };
+    // Who takes any version is given all of it, as Kubernetes does: its caches hold it anyway.
+    let limit = options
+        .limit
+        .filter(|_| options.freshness != Freshness::Any);
+    reader
+        .page(want, &at, &Part { after: None, limit })
+        .map_err(refused)
+}
+
+fn next_page(
+    reader: &Reader,
+    want: &Want,
+    options: &ListOptions,
+    token: &Token,
+) -> Result<Page, Status> {
+    let at = token.version.clone().map_or(At::Now, At::Exactly);
+    let part = Part {
+        after: Some(&token.after),
+        limit: options.limit,
+    };
+    reader.page(want, &at, &part).map_err(|why| match why {
+        Refused::TooOld { .. } => {
+            let mut status = Status::expired(
+                "The provided continue parameter is too old to display a consistent list result. \
+                 Start a new list, or use the continue token of this answer for the rest, which \
+                 may then be of another moment than the first part.",
+            );
+            status.continue_token = Some(
+                Token {
+                    version: None,
+                    after: token.after.clone(),
+                }
+                .encode(),
+            );
+            status
+        }
+        why => refused(why),
+    })
+}
+
+impl Listing {
+    /// The next piece; nothing after the last.
+    pub fn next_piece(&mut self) -> Result<Option<Bytes>, Status> {
+        if self.state == State::Done {
+            return Ok(None);
+        }
+        let mut out = Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 4);
+        if self.state == State::Head {
+            let version = self.page.version.to_string();
+            let meta = ListMeta {
+                resource_version: &version,
+                continue_token: &self.next_token,
+                remaining: self.page.remaining,
+            };
+            self.encoder.list_begin(&mut out, &meta);
+            self.state = State::Items;
+        }
+        let (page, sent) = (&self.page, &mut self.sent);
+        let mut items = std::iter::from_fn(|| {
+            let row = page.rows.get(*sent)?;
+            let number = *sent;
+            *sent += 1;
+            Some(
+                page.bytes(row)
+                    .map(|bytes| (number, bytes))
+                    .map_err(|why| unreadable(why.into())),
+            )
+        });
+        self.encoder
+            .list_items(&mut out, PIECE_BYTES, &mut items, self.now)?;
+        if self.sent == self.page.rows.len() {
+            out.extend_from_slice(LIST_END);
+            self.state = State::Done;
+        }
+        Ok(Some(out.into()))
+    }
+
+    /// Whether the last piece was given.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+}

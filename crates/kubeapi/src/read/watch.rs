@@ -1,0 +1,290 @@
+//! Watches: what is there, if it was asked for; then every change once and in order; bookmarks in between; an honest end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use host::{Clock, Shutdown};
+use object::{Version, splice};
+use store::{At, Ended, Event, Gauge, Page, Part, Reader, Refused, Row, Step, Want, Watch, What};
+
+use super::encode::{Bookmark, Encoder, EventKind, error_event};
+use super::options::{Start, WatchOptions};
+use super::{refused, unreadable, wait_for};
+use crate::Status;
+use crate::table::Headings;
+
+/// How often a client that understands bookmarks gets one.
+pub const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// How long a watch lasts at least where the client names no time; at most twice as long, so that not all end at once.
+pub const LASTING_MIN: Duration = Duration::from_secs(1800);
+/// Bytes of initial events that are made at once.
+const PIECE_BYTES: usize = 32 * 1024;
+
+/// A watch on its way to a client.
+pub struct Watching {
+    reader: Reader,
+    watch: Watch,
+    want: Want,
+    encoder: Encoder,
+    clock: Clock,
+    shutdown: Shutdown,
+    initial: Option<Initial>,
+    queue: VecDeque<Arc<Event>>,
+    /// The version of the newest bookmark or event that was sent.
+    sent: Version,
+    bookmarks: bool,
+    bookmark_at: Instant,
+    end_at: Instant,
+    headings: Headings,
+    done: bool,
+}
+
+/// What was there when the watch started, as far as it is not sent yet.
+struct Initial {
+    page: Page,
+    sent: usize,
+}
+
+/// How a watch begins: with a stream, or with a stream that only says why there is none.
+pub enum Begun {
+    /// Events follow.
+    Watching(Box<Watching>),
+    /// One error event, as Kubernetes sends it, and the end.
+    Ended(Bytes),
+}
+
+/// What a watch runs with.
+pub struct Surroundings {
+    /// The time.
+    pub clock: Clock,
+    /// Ends all watches.
+    pub shutdown: Shutdown,
+    /// A number from 0 to 1 that spreads ends and bookmarks in time.
+    pub spread: f64,
+}
+
+/// Starts a watch.
+pub async fn watch(
+    reader: &Reader,
+    encoder: Encoder,
+    want: Want,
+    options: &WatchOptions,
+    around: Surroundings,
+) -> Result<Begun, Status> {
+    if let Start::State(Some(version)) = &options.start {
+        wait_for(reader, &encoder.kind, version).await?;
+    }
+    let (from, initial) = match &options.start {
+        Start::After(version) => (version.clone(), None),
+        Start::State(_) => {
+            let page = reader
+                .page(&want, &At::Now, &Part::default())
+                .map_err(refused)?;
+            (page.version.clone(), Some(Initial { page, sent: 0 }))
+        }
+        Start::Now => {
+            reader.floor(&want).map_err(refused)?;
+            let now = reader.version(&want.resource);
+            (now.ok_or_else(|| refused(Refused::NotCovered))?, None)
+        }
+    };
+    let watch = match reader.watch(&want, &from) {
+        Ok(watch) => watch,
+        Err(Refused::TooOld { asked, floor }) => {
+            let message = format!("too old resource version: {asked} ({floor})");
+            return Ok(Begun::Ended(error_event(&Status::expired(message))));
+        }
+        Err(why) => return Err(refused(why)),
+    };
+    let now = around.clock.now();
+    let lasting = match options.seconds {
+        Some(seconds) => Duration::from_secs(seconds.min(LASTING_MAX_SECONDS)),
+        None => LASTING_MIN.mul_f64(1.0 + around.spread),
+    };
+    Ok(Begun::Watching(Box::new(Watching {
+        reader: reader.clone(),
+        watch,
+        want,
+        encoder,
+        clock: around.clock,
+        shutdown: around.shutdown,
+        initial,
+        queue: VecDeque::new(),
+        sent: from,
+        bookmarks: options.bookmarks,
+        bookmark_at: now + BOOKMARK_EVERY.mul_f64(0.9 + 0.1 * around.spread),
+        end_at: now + lasting,
+        headings: Headings::Shown,
+        done: false,
+    })))
+}
+
+/// A day: a client may not hold a watch for ever, and arithmetic on time stays small.
+const LASTING_MAX_SECONDS: u64 = 24 * 3600;
+
+impl Watching {
+    /// Tells from outside how far the watch lags.
+    pub fn gauge(&self) -> Gauge {
+        self.watch.gauge()
+    }
+
+    /// What to do next, without waiting.
+    pub fn turn(&mut self) -> Turn {
+        if self.done {
+            return Turn::End;
+        }
+        match self.step() {
+            Ok(Turn::End) => {
+                self.done = true;
+                Turn::End
+            }
+            Ok(turn) => turn,
+            Err(status) => {
+                self.done = true;
+                Turn::Send(error_event(&status))
+            }
+        }
+    }
+
+    fn step(&mut self) -> Result<Turn, Status> {
+        if let Some(bytes) = self.initial_piece()? {
+            return Ok(Turn::Send(bytes));
+        }
+        let progress = loop {
+            while let Some(event) = self.queue.pop_front() {
+                if let Some(bytes) = self.event(&event)? {
+                    return Ok(Turn::Send(bytes));
+                }
+            }
+            match self.watch.step().map_err(ended)? {
+                Step::Events(events) => self.queue.extend(events),
+                Step::Progress(version) => break version,
+            }
+        };
+        let now = self.clock.now();
+        let over = now >= self.end_at;
+        if self.bookmarks && (over || now >= self.bookmark_at) {
+            // The last bookmark lets the client come back without a gap and without a list.
+            self.bookmarks = !over;
+            self.bookmark_at = now + BOOKMARK_EVERY;
+            return self.bookmark(&progress, Bookmark::Progress).map(Turn::Send);
+        }
+        Ok(if over || self.shutdown.is_triggered() { Turn::End } else { Turn::Wait })
+    }
+
+    /// Comes back when there may be something to do.
+    pub async fn wait(&mut self) {
+        let until = match self.bookmarks {
+            true => self.bookmark_at.min(self.end_at),
+            false => self.end_at,
+        };
+        tokio::select! {
+            () = self.shutdown.triggered() => {}
+            () = self.watch.changed() => {}
+            () = tokio::time::sleep_until(until.into()) => {}
+        }
+    }
+
+    /// ADDED for what was there, then the bookmark that ends it.
+    fn initial_piece(&mut self) -> Result<Option<Bytes>, Status> {
+        let Some(initial) = &mut self.initial else {
+            return Ok(None);
+        };
+        let now = self.clock.wall();
+        let mut out = Vec::new();
+        while out.len() < PIECE_BYTES {
+            let Some(row) = initial.page.rows.get(initial.sent) else {
+                break;
+            };
+            initial.sent += 1;
+            let bytes = initial
+                .page
+                .bytes(row)
+                .map_err(|why| unreadable(why.into()))?;
+            let headings = std::mem::replace(&mut self.headings, Headings::Omitted);
+            out.extend(
+                self.encoder
+                    .event(EventKind::Added, &bytes, headings, now)?,
+            );
+        }
+        if initial.sent == initial.page.rows.len() {
+            let version = initial.page.version.clone();
+            self.initial = None;
+            if self.bookmarks {
+                out.extend(self.bookmark(&version, Bookmark::InitialEnd)?);
+            }
+        }
+        Ok(Some(out.into()).filter(|out: &Bytes| !out.is_empty()))
+    }
+
+    /// What a change is to this watcher: nothing, if the object was not selected before and is not now.
+    fn event(&mut self, event: &Event) -> Result<Option<Bytes>, Status> {
+        let What::Changed { before, after } = &event.what else {
+            return Ok(None);
+        };
+        let selected = |row: &&Arc<Row>| {
+            self.want.range.contains(&row.header) && self.want.selector.matches(&row.header)
+        };
+        let (kind, row) = match (
+            before.as_ref().filter(selected),
+            after.as_ref().filter(selected),
+        ) {
+            (None, None) => return Ok(None),
+            (None, Some(after)) => (EventKind::Added, after),
+            (Some(_), Some(after)) => (EventKind::Modified, after),
+            (Some(before), None) => (EventKind::Deleted, before),
+        };
+        self.sent.clone_from(&event.version);
+        let headings = std::mem::replace(&mut self.headings, Headings::Omitted);
+        let make = || {
+            let bytes = self
+                .reader
+                .event_bytes(&self.want.resource, event, row)
+                .map_err(unreadable)?;
+            let bytes = match kind {
+                // What went is shown as it was, at the version at which it went.
+                EventKind::Deleted => splice::with_version(&bytes, &event.version)
+                    .map_err(|error| Status::internal(error.to_string()))?,
+                EventKind::Added | EventKind::Modified => bytes,
+            };
+            self.encoder
+                .event(kind, &bytes, headings, self.clock.wall())
+        };
+        match self.encoder.is_plain() {
+            true => event.encoded(kind as usize, make).map(Some),
+            false => make().map(Some),
+        }
+    }
+
+    fn bookmark(&mut self, version: &Version, which: Bookmark) -> Result<Bytes, Status> {
+        assert!(*version >= self.sent, "a bookmark never goes back");
+        self.sent.clone_from(version);
+        let headings = std::mem::replace(&mut self.headings, Headings::Omitted);
+        self.encoder
+            .bookmark(version, which, headings, self.clock.wall())
+    }
+}
+
+/// What a watch does next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// These bytes go to the client.
+    Send(Bytes),
+    /// Nothing is left to send now.
+    Wait,
+    /// It is over.
+    End,
+}
+
+/// Why a watch that had begun cannot go on. The client lists again.
+fn ended(why: Ended) -> Status {
+    match why {
+        Ended::Lagged => Status::expired("too old resource version: the watch was too slow"),
+        Ended::Replaced => {
+            Status::expired("too old resource version: what is watched was replaced")
+        }
+        Ended::Damaged => Status::internal("what is watched is damaged in the store"),
+    }
+}

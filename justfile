@@ -1,0 +1,36 @@
+# What one does here. Without just: read the commands and run them.
+
+# Show what there is.
+default:
+    @just --list
+
+# What is quick: format, lints, house rules, documentation.
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    cargo test --test tidy
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# Every test that needs nothing but this repository.
+test *ARGS:
+    cargo test --workspace {{ARGS}}
+
+# Fuzz a target for a minute (needs a nightly toolchain and cargo-fuzz).
+fuzz TARGET SECONDS="60":
+    cargo +nightly fuzz run {{TARGET}} -- -max_total_time={{SECONDS}}
+
+# Measure. Quiet machine, please.
+bench *ARGS:
+    cargo bench --workspace {{ARGS}}
+
+# Real components against the real program.
+e2e *ARGS:
+    tests/e2e/run {{ARGS}}
+
+# Start a cluster in a folder of this checkout.
+up *ARGS:
+    cargo run --release -- up --data-dir .holdfast {{ARGS}}
+
+# Everything that CI runs.
+ci:
+    .ci/run
