@@ -13,7 +13,8 @@ use crate::schema::{decode, fill, validate};
 /// Drops what the kind does not have and refuses what cannot be of the kind. Answers with warnings
 /// for the client.
 ///
-/// `repeated` names fields that stood twice in the request's bytes: a parsed value no longer shows them.
+/// `repeated` names fields that stood twice in the request's bytes: a parsed value no longer shows
+/// them.
 pub(super) fn fit(
     kind: &Kind,
     object: &mut Value,

@@ -22,10 +22,8 @@ pub fn apply(kind: &Kind, object: &mut Value) {
         "rbac.authorization.k8s.io" => cluster::apply_rbac(&kind.plural, object),
         "storage.k8s.io" => cluster::apply_storage(&kind.plural, object),
         "discovery.k8s.io" => cluster::apply_endpoint_slice(object),
-        "scheduling.k8s.io" => {
-            if &*kind.plural == "priorityclasses" {
-                field::set_default(object, "preemptionPolicy", "PreemptLowerPriority");
-            }
+        "scheduling.k8s.io" if &*kind.plural == "priorityclasses" => {
+            field::set_default(object, "preemptionPolicy", "PreemptLowerPriority");
         }
         "admissionregistration.k8s.io" => cluster::apply_webhooks(object),
         _ => {}

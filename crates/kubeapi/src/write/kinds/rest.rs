@@ -24,11 +24,11 @@ pub(super) fn check(group: &str, plural: &str, object: &Value, faults: &mut Faul
         ("policy", "poddisruptionbudgets") => check_budget(spec, &path, faults),
         ("autoscaling", "horizontalpodautoscalers") => check_autoscaler(spec, &path, faults),
         ("coordination.k8s.io", "leases") => {
-            if let Some(seconds) = field::number(spec, "leaseDurationSeconds") {
-                if seconds <= 0 {
-                    let path = path.child("leaseDurationSeconds");
-                    faults.invalid(&path, seconds, "must be greater than 0");
-                }
+            if let Some(seconds) = field::number(spec, "leaseDurationSeconds")
+                && seconds <= 0
+            {
+                let path = path.child("leaseDurationSeconds");
+                faults.invalid(&path, seconds, "must be greater than 0");
             }
             check_not_negative(spec, "leaseTransitions", &path, faults);
         }

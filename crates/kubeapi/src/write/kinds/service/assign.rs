@@ -328,7 +328,8 @@ fn keep_unsaid(new: &mut Value, old: &Value) {
     }
 }
 
-/// `clusterIP` and `clusterIPs` are two ways of saying one thing. A client that changes the one means both.
+/// `clusterIP` and `clusterIPs` are two ways of saying one thing. A client that changes the one
+/// means both.
 fn align_addresses(new: &mut Value, old: &Value) {
     let single = |service: &Value| field::at(service, &["spec", "clusterIP"]).clone();
     let (now, was) = (single(new), single(old));
