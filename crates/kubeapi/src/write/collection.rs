@@ -11,8 +11,9 @@ use super::{Target, draft};
 use crate::Status;
 
 impl Writes {
-    /// Deletes what `selector` finds in the target's namespace (or everywhere), one by one, and answers with the list of
-    /// what was found. What others delete meanwhile is as good as deleted by us. Not atomic, as in Kubernetes.
+    /// Deletes what `selector` finds in the target's namespace (or everywhere), one by one, and
+    /// answers with the list of what was found. What others delete meanwhile is as good as deleted
+    /// by us. Not atomic, as in Kubernetes.
     pub async fn delete_collection(
         &self,
         target: &Target<'_>,

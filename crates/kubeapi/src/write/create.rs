@@ -42,7 +42,8 @@ pub fn name_is_generated(body: &Value) -> bool {
     field::text(metadata, "name").is_empty() && !field::text(metadata, "generateName").is_empty()
 }
 
-/// The refusal where an object of this name exists. `existing` is that object, `object` the one to create.
+/// The refusal where an object of this name exists. `existing` is that object, `object` the one to
+/// create.
 pub fn already_exists(target: &Target, object: &Value, existing: Option<&Value>) -> Status {
     let (group, plural) = target.resource();
     let mut status = Status::already_exists(group, plural, meta::name(object));

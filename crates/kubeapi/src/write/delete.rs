@@ -46,7 +46,8 @@ pub fn delete(
     }
 }
 
-/// The HTTP code and body that tell of `decision`. `stored` is the object as it is now stored, where it still is.
+/// The HTTP code and body that tell of `decision`. `stored` is the object as it is now stored,
+/// where it still is.
 pub fn answer(
     target: &Target,
     decision: &Decision,
@@ -133,7 +134,8 @@ fn grace(pod: &mut Value, options: &DeleteOptions, now: Timestamp) -> Grace {
         .parse::<Timestamp>()
         .unwrap_or(now);
     let earlier = shifted(ends, asked.saturating_sub(before));
-    // The grace has run out but was asked for: the shortest there is, so that the kubelet still has the last word.
+    // The grace has run out but was asked for: the shortest there is, so that the kubelet still has
+    // the last word.
     let (ends, seconds) = match earlier < now {
         true => (now, asked.min(1)),
         false => (earlier, asked),

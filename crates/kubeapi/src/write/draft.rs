@@ -1,4 +1,5 @@
-//! An object as the authority stores it: bytes with a gap where the version goes, and the header that is indexed.
+//! An object as the authority stores it: bytes with a gap where the version goes, and the header
+//! that is indexed.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use super::kinds::event;
 use crate::Status;
 use crate::catalog::Kind;
 
-/// The resource that objects of `kind` are stored under: events of both groups are the same objects.
+/// The resource that objects of `kind` are stored under: events of both groups are the same
+/// objects.
 pub(super) fn resource(kind: &Kind) -> Resource {
     match is_event_view(kind) {
         true => Resource::new("", "events"),

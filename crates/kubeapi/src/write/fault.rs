@@ -1,4 +1,5 @@
-//! What is wrong with an object, field by field, in the words that Kubernetes uses and its clients show.
+//! What is wrong with an object, field by field, in the words that Kubernetes uses and its clients
+//! show.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Metadata: what a new object is stamped with, what an update cannot change, and what must be right in both.
+//! Metadata: what a new object is stamped with, what an update cannot change, and what must be
+//! right in both.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,8 @@ use super::fault::{Faults, Path};
 use super::{Stamp, Target, field, names};
 use crate::{Status, schema};
 
-/// Makes the request's apiVersion, kind and namespace those of its URL, or refuses a request that says otherwise.
+/// Makes the request's apiVersion, kind and namespace those of its URL, or refuses a request that
+/// says otherwise.
 pub fn settle(target: &Target, object: &mut Value) -> Result<(), Status> {
     if !object.is_object() {
         return Err(Status::bad_request(
@@ -53,7 +55,8 @@ pub fn settle_name(target: &Target, object: &mut Value) -> Result<(), Status> {
     }
 }
 
-/// Gives a new object its identity: uid, time, generation, and a name where only its beginning was given.
+/// Gives a new object its identity: uid, time, generation, and a name where only its beginning was
+/// given.
 pub fn stamp_new(target: &Target, object: &mut Value, stamp: &Stamp) -> Result<(), Status> {
     let metadata = field::object_mut(object, "metadata");
     if !matches!(field::text(metadata, "resourceVersion"), "" | "0") {

@@ -1,8 +1,8 @@
 //! The rules of writing: what a create, update, patch or delete makes of the object that is there.
 //!
-//! Each verb is read, decide, swap. The middle is here: functions from the current object and the request to a
-//! [`Decision`], without I/O, clock or randomness. They follow what a kube-apiserver does, down to the words
-//! of its refusals, because people and controllers act on them.
+//! Each verb is read, decide, swap. The middle is here: functions from the current object and the
+//! request to a [`Decision`], without I/O, clock or randomness. They follow what a kube-apiserver
+//! does, down to the words of its refusals, because people and controllers act on them.
 
 mod field; // reading and setting fields that may not be there
 pub mod fault; // what is wrong with an object, field by field

@@ -1,4 +1,5 @@
-//! What a name, a label, an annotation or a finalizer may look like, and how a name is made from `generateName`.
+//! What a name, a label, an annotation or a finalizer may look like, and how a name is made from
+//! `generateName`.
 
 use serde_json::Value;
 
@@ -65,7 +66,8 @@ pub fn name_faults(rule: NameRule, name: &str) -> Vec<String> {
     }
 }
 
-/// What is wrong with `base` as the beginning of a generated name: a trailing dash will be followed by something.
+/// What is wrong with `base` as the beginning of a generated name: a trailing dash will be followed
+/// by something.
 fn prefix_faults(rule: NameRule, base: &str) -> Vec<String> {
     match rule {
         NameRule::PathSegment => path_part_faults(base),

@@ -25,8 +25,8 @@ use super::{
 use crate::Status;
 use crate::schema::fields::FieldValidation;
 
-/// How often a write is decided anew because the object changed in between. A client that named a version is told at
-/// once instead.
+/// How often a write is decided anew because the object changed in between. A client that named a
+/// version is told at once instead.
 const ATTEMPTS_MAX: usize = 16;
 
 /// Writes to an embedded cluster.
@@ -72,7 +72,8 @@ pub(super) struct Current {
 }
 
 impl Writes {
-    /// Writes through `authority`. Services get addresses of `ranges`, the first of which is the usual one.
+    /// Writes through `authority`. Services get addresses of `ranges`, the first of which is the
+    /// usual one.
     pub fn new(
         authority: Authority,
         clock: Clock,
@@ -362,7 +363,8 @@ impl Writes {
             .map_err(unread)
     }
 
-    /// The network as it is without the service that is about to be written, and the turn to write it.
+    /// The network as it is without the service that is about to be written, and the turn to write
+    /// it.
     async fn network(
         &self,
         target: &Target<'_>,

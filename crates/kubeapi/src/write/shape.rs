@@ -1,4 +1,5 @@
-//! The kind's schema applied to an object: unknown fields out, what is left out in, and the types right.
+//! The kind's schema applied to an object: unknown fields out, what is left out in, and the types
+//! right.
 
 use serde_json::Value;
 
@@ -9,9 +10,11 @@ use crate::catalog::Kind;
 use crate::schema::fields::{self, FieldValidation};
 use crate::schema::{decode, fill, validate};
 
-/// Drops what the kind does not have and refuses what cannot be of the kind. Answers with warnings for the client.
+/// Drops what the kind does not have and refuses what cannot be of the kind. Answers with warnings
+/// for the client.
 ///
-/// `repeated` names fields that stood twice in the request's bytes: a parsed value no longer shows them.
+/// `repeated` names fields that stood twice in the request's bytes: a parsed value no longer shows
+/// them.
 pub(super) fn fit(
     kind: &Kind,
     object: &mut Value,
@@ -49,8 +52,8 @@ pub(super) fn complete(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// What the schema finds wrong where the kind's own rules found nothing. They say the same of a missing field, in
-/// better words.
+/// What the schema finds wrong where the kind's own rules found nothing. They say the same of a
+/// missing field, in better words.
 pub(super) fn check(kind: &Kind, object: &Value, faults: &mut Faults) {
     let Some(schema) = &kind.schema else { return };
     match kind.custom {

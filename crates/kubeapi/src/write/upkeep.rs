@@ -1,7 +1,9 @@
-//! What controllers would do for namespaces: none run in an embedded cluster, so it does this much itself.
+//! What controllers would do for namespaces: none run in an embedded cluster, so it does this much
+//! itself.
 //!
-//! The namespaces that every cluster has come into being; each namespace gets its service account and the cluster's
-//! certificates; a namespace that was deleted is emptied and ends. Nothing else is looked after.
+//! The namespaces that every cluster has come into being; each namespace gets its service account
+//! and the cluster's certificates; a namespace that was deleted is emptied and ends. Nothing else
+//! is looked after.
 
 use serde_json::{Value, json};
 use store::Range;
@@ -27,8 +29,8 @@ pub struct Round {
 }
 
 impl Writes {
-    /// One round: cheap where there is nothing to do. To be called at the start, and when a namespace or something in
-    /// an ending one changes.
+    /// One round: cheap where there is nothing to do. To be called at the start, and when a
+    /// namespace or something in an ending one changes.
     pub async fn look_after_namespaces(
         &self,
         catalog: &Snapshot,

@@ -103,10 +103,10 @@ fn stateful_set(spec: &mut Value) {
         set(strategy, "type", "RollingUpdate");
         object_mut(strategy, "rollingUpdate");
     }
-    if field::text(strategy, "type") == "RollingUpdate" {
-        if let Some(rolling) = existing_mut(strategy, "rollingUpdate") {
-            set_default(rolling, "partition", 0);
-        }
+    if field::text(strategy, "type") == "RollingUpdate"
+        && let Some(rolling) = existing_mut(strategy, "rollingUpdate")
+    {
+        set_default(rolling, "partition", 0);
     }
     let retention = object_mut(spec, "persistentVolumeClaimRetentionPolicy");
     set_default(retention, "whenDeleted", "Retain");

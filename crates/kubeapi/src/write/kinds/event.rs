@@ -1,4 +1,5 @@
-//! Events: one object, two APIs. They are stored as the core group's `events`; `events.k8s.io` is a view of the same.
+//! Events: one object, two APIs. They are stored as the core group's `events`; `events.k8s.io` is a
+//! view of the same.
 
 use serde_json::Value;
 

@@ -262,7 +262,10 @@ async fn a_lease_comes_into_being_by_an_update_and_a_config_map_does_not() {
 async fn every_service_gets_an_address_of_its_own() {
     let cluster = Cluster::start().await;
     let kind = cluster.kind("v1", "services");
-    let service = |name: String| json!({"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], "type": "NodePort"}});
+    let service = |name: String| {
+        let spec = json!({"ports": [{"port": 80}], "type": "NodePort"});
+        json!({"metadata": {"name": name}, "spec": spec})
+    };
     let run = async |side: &str| {
         let mut made = Vec::new();
         for index in 0..20 {
