@@ -19,7 +19,7 @@ pub const FRESH_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(3
 
 /// Waits until the resource has reached a version, or refuses as Kubernetes does.
 async fn wait_for(reader: &Reader, kind: &Kind, version: &Version) -> Result<(), Status> {
-    let resource = kind.resource();
+    let resource = kind.stored_as();
     let reached = reader.reached(&resource, version);
     if tokio::time::timeout(FRESH_TIME_MAX, reached).await.is_ok() {
         return Ok(());

@@ -13,7 +13,7 @@ use crate::request::{Query, ResourcePath};
 
 /// The range and selector of a list or a watch.
 pub fn want(kind: &Kind, path: &ResourcePath, query: &Query) -> Result<Want, Status> {
-    let resource = kind.resource();
+    let resource = kind.stored_as();
     let selector = selector(kind, query)?;
     let namespace = if kind.namespaced {
         path.namespace.as_str()

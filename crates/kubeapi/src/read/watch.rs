@@ -171,7 +171,11 @@ impl Watching {
             self.bookmark_at = now + BOOKMARK_EVERY;
             return self.bookmark(&progress, Bookmark::Progress).map(Turn::Send);
         }
-        Ok(if over || self.shutdown.is_triggered() { Turn::End } else { Turn::Wait })
+        Ok(if over || self.shutdown.is_triggered() {
+            Turn::End
+        } else {
+            Turn::Wait
+        })
     }
 
     /// Comes back when there may be something to do.

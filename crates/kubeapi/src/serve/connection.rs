@@ -46,7 +46,11 @@ pub(super) enum Source {
 impl Peer {
     /// Keeps an eye on a stream as long as `alive` lives.
     pub(super) fn look_after(&self, source: Source, alive: &Arc<()>) {
-        let watched = Watched { source, alive: Arc::downgrade(alive), taken: None };
+        let watched = Watched {
+            source,
+            alive: Arc::downgrade(alive),
+            taken: None,
+        };
         self.streams.lock().push(watched);
     }
 
@@ -76,7 +80,10 @@ pub async fn serve(api: Arc<Api>, accepted: Accepted) {
             return;
         }
     };
-    let peer = Arc::new(Peer { user, streams: Mutex::default() });
+    let peer = Arc::new(Peer {
+        user,
+        streams: Mutex::default(),
+    });
     let ended = match accepted.protocol {
         Protocol::Http1 => http1(api, peer, accepted).await,
         Protocol::Http2 => http2(api, peer, accepted).await,

@@ -77,7 +77,11 @@ impl Gate {
     /// Nothing in use yet.
     pub fn new(limits: &Limits) -> Self {
         let counts = |most, most_per_user| {
-            Arc::new(Counts { most, most_per_user, in_use: Mutex::default() })
+            Arc::new(Counts {
+                most,
+                most_per_user,
+                in_use: Mutex::default(),
+            })
         };
         Self {
             requests: counts(limits.requests_max, limits.requests_per_user_max),
@@ -112,7 +116,10 @@ impl Counts {
         let user: Arc<str> = user.into();
         in_use.all += 1;
         *in_use.by_user.entry(user.clone()).or_default() += 1;
-        Ok(Pass { counts: counts.clone(), user })
+        Ok(Pass {
+            counts: counts.clone(),
+            user,
+        })
     }
 }
 
@@ -135,12 +142,19 @@ mod tests {
 
     #[test]
     fn one_user_cannot_take_all_places() {
-        let limits = Limits { requests_max: 3, requests_per_user_max: 2, ..Limits::default() };
+        let limits = Limits {
+            requests_max: 3,
+            requests_per_user_max: 2,
+            ..Limits::default()
+        };
         let gate = Gate::new(&limits);
         let first = gate.request("a").unwrap();
         let _second = gate.request("a").unwrap();
         let refused = gate.request("a").err().unwrap();
-        assert_eq!((refused.code, refused.retry_after_seconds()), (429, Some(1)));
+        assert_eq!(
+            (refused.code, refused.retry_after_seconds()),
+            (429, Some(1))
+        );
         let _third = gate.request("b").unwrap();
         assert_eq!(gate.request("b").err().unwrap().code, 429);
         drop(first);
