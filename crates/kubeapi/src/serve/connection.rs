@@ -1,4 +1,5 @@
-//! An accepted stream -> requests. HTTP/1.1 or HTTP/2 as the two ends agreed; a client that takes nothing is cut, never skipped.
+//! An accepted stream -> requests. HTTP/1.1 or HTTP/2 as the two ends agreed; a client that takes
+//! nothing is cut, never skipped.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -31,7 +32,8 @@ pub(super) struct Watched {
     source: Source,
     /// Gone when the stream is.
     alive: std::sync::Weak<()>,
-    /// What had been taken at the last look, if more was waiting: the same at the next look means that nothing moves.
+    /// What had been taken at the last look, if more was waiting: the same at the next look means
+    /// that nothing moves.
     taken: Option<u64>,
 }
 
@@ -142,7 +144,8 @@ async fn http2(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
     connection.await
 }
 
-/// Comes back when a stream of this connection is stuck: its client takes nothing although something waits for it.
+/// Comes back when a stream of this connection is stuck: its client takes nothing although
+/// something waits for it.
 async fn stuck(peer: &Peer) {
     loop {
         tokio::time::sleep(STALL_TIME_MAX).await;

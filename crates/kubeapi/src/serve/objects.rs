@@ -1,4 +1,5 @@
-//! Requests about objects: reads are answered here, writes are handed to the place where they are done.
+//! Requests about objects: reads are answered here, writes are handed to the place where they are
+//! done.
 
 use std::sync::Arc;
 

@@ -174,7 +174,8 @@ impl Body for Payload {
             let piece = match ready!(this.source.poll_piece(cx)) {
                 Some(Ok(piece)) => Some(piece),
                 Some(Err(status)) => {
-                    // The head is long gone: all that is left is to end the connection, so that nobody takes a part for the whole.
+                    // The head is long gone: all that is left is to end the connection, so that
+                    // nobody takes a part for the whole.
                     tracing::error!(error = %status, "a response was cut short");
                     return Poll::Ready(Some(Err(status)));
                 }
