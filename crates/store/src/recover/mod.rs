@@ -1,7 +1,7 @@
 //! Opening a store: the files are read in order, what is whole counts, what a crash tore is cut
 //! off, what is damaged is named.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
@@ -210,6 +210,8 @@ struct Recovery {
     role: Role,
     /// Where the last whole transaction of the current file ends, and the record number after it.
     whole_to: (u64, u16),
+    /// Tables that had records since then. If those are cut off, their numbers are used again.
+    counted: BTreeSet<u32>,
     /// Records behind damage in an unsealed file: they count only if a later group shows that this
     /// one was synced.
     limbo: Vec<Pending>,
@@ -257,6 +259,7 @@ impl Recovery {
             file: 0,
             role: Role::Base,
             whole_to: (0, 0),
+            counted: BTreeSet::new(),
             limbo: vec![],
             index_next: 0,
             base_is_whole: false,
@@ -341,6 +344,7 @@ impl Recovery {
             }
         }
         self.close_transaction();
+        self.keep_counts();
     }
 
     fn check_mark(&mut self, record: &Record) -> Result<(), OpenError> {
@@ -391,6 +395,7 @@ impl Recovery {
             let table = self.found.tables.entry(address.table).or_default();
             self.losses.missed += table.count(file, address.seq).missed;
             table.hurt(file, "a record is damaged");
+            self.counted.insert(address.table);
         }
     }
 
@@ -413,8 +418,7 @@ impl Recovery {
             // A base is whole if it ends so; in a log such a record only shows that a group before
             // it was synced.
             self.base_is_whole |= self.role == Role::Base && record.kind == Kind::End;
-            self.whole_to = (end, self.index_next);
-            return;
+            return self.is_whole_to(end);
         }
         let unmarked = self.found.mark.is_none();
         let table = self.found.tables.entry(number).or_default();
@@ -425,8 +429,8 @@ impl Recovery {
             Kind::Table => {
                 self.losses.missed += table.announce(file, &record);
                 // It stands for itself; what is staged waits for its commit.
-                if self.open.is_empty() {
-                    self.whole_to = (end, self.index_next);
+                if self.open.is_empty() && self.counted.is_empty() {
+                    self.is_whole_to(end);
                 }
             }
             Kind::Commit => self.commit(&record),
@@ -435,6 +439,7 @@ impl Recovery {
                 let counted = table.count(file, record.address.seq);
                 self.losses.missed += counted.missed;
                 table.stage(file, &record, counted);
+                self.counted.insert(number);
             }
         }
     }
@@ -444,6 +449,7 @@ impl Recovery {
         let table = self.found.tables.entry(number).or_default();
         let counted = table.count(file, record.address.seq);
         self.losses.missed += counted.missed;
+        self.counted.insert(number);
         let Ok(commit) = CommitEntry::decode(&record.meta) else {
             return table.hurt(file, "a commit cannot be read");
         };
@@ -459,7 +465,19 @@ impl Recovery {
         }
         if more == More::No {
             self.close_transaction();
-            self.whole_to = (record.end, self.index_next);
+            self.is_whole_to(record.end);
+        }
+    }
+
+    /// Everything in the current file up to here counts.
+    fn is_whole_to(&mut self, end: u64) {
+        self.whole_to = (end, self.index_next);
+        self.keep_counts();
+    }
+
+    fn keep_counts(&mut self) {
+        for number in std::mem::take(&mut self.counted) {
+            self.found.tables.entry(number).or_default().keep_count();
         }
     }
 
@@ -507,9 +525,12 @@ impl Recovery {
     }
 
     fn finish(mut self) -> Result<Recovered, OpenError> {
-        // What is still in limbo or open was never synced as a whole.
+        // What is still in limbo or open was never synced as a whole, and is cut off.
         self.limbo.clear();
         self.open.clear();
+        for number in std::mem::take(&mut self.counted) {
+            self.found.tables.entry(number).or_default().go_back();
+        }
         self.settle();
         for table in self.found.tables.values_mut() {
             table.give_up_staged();

@@ -17,6 +17,8 @@ pub(crate) struct Rebuilt {
     pub(crate) table: Table,
     /// The number that its next record has.
     pub(crate) seq_next: u64,
+    /// That number when everything up to there was whole.
+    seq_whole: u64,
     /// What is wrong with it.
     pub(crate) damage: Option<String>,
     staged: Vec<Staged>,
@@ -62,6 +64,7 @@ impl Rebuilt {
             self.hurt(file, "records are missing before it");
             self.seq_next = self.seq_next.max(seq_next);
         }
+        self.seq_whole = self.seq_next;
         missed
     }
 
@@ -77,6 +80,16 @@ impl Rebuilt {
             missed,
             usable: self.damage.is_none() || self.afresh,
         }
+    }
+
+    /// The records that were counted are whole.
+    pub(super) fn keep_count(&mut self) {
+        self.seq_whole = self.seq_next;
+    }
+
+    /// The records since then are cut off.
+    pub(super) fn go_back(&mut self) {
+        self.seq_next = self.seq_whole;
     }
 
     /// Keeps a record until its commit.

@@ -73,6 +73,7 @@ pub(crate) fn want(resource: Resource, range: Range) -> Want {
 /// The text of an object before and after its version.
 fn halves(path: &str, uid: &str, label: &str, filling: usize) -> (String, String) {
     let path = name(path);
+    let uid = uid.replace('/', "-");
     let head = format!(
         r#"{{"metadata":{{"name":"{}","namespace":"{}","uid":"{uid}","labels":{{"app":"{label}"}},"resourceVersion":""#,
         path.name(),
