@@ -13,7 +13,7 @@ pub struct Status {
     /// What happened, in words.
     pub message: String,
     /// Which object, and which of its fields.
-    pub details: Option<Details>,
+    pub details: Option<Box<Details>>,
     /// Where an expired list may go on, for clients that accept a list of several moments.
     pub continue_token: Option<String>,
 }

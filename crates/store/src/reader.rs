@@ -370,6 +370,11 @@ impl Reader {
         self.noting_damage(resource, self.shared.files.read(row))
     }
 
+    /// Ticks after everything that is stored, whatever table it is in.
+    pub fn ticks(&self) -> watch::Receiver<u64> {
+        self.shared.changed.subscribe()
+    }
+
     /// Comes back when the resource has reached `version`. Never, if it never does: the caller has
     /// a deadline.
     pub async fn reached(&self, resource: &Resource, version: &Version) {

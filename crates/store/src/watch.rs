@@ -63,12 +63,17 @@ pub struct Gauge {
 }
 
 impl Gauge {
+    /// How many steps were taken so far, counted from the table's beginning.
+    pub fn taken(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
     /// How many steps of history wait to be taken.
     pub fn behind(&self) -> u64 {
         self.slot
             .table
             .read()
-            .steps_left(self.next.load(Ordering::Relaxed))
+            .steps_left(self.taken())
     }
 }
 

@@ -83,7 +83,7 @@ impl Catalog {
         let before = self.snapshot();
         let mut groups = self.builtin.clone();
         let builtin = groups.len();
-        let mut versions: BTreeMap<(Arc<str>, Arc<str>), Vec<Arc<Kind>>> = BTreeMap::new();
+        let mut versions: Versions = BTreeMap::new();
         for kind in custom.values().flatten() {
             let version = (kind.group.clone(), kind.version.clone());
             versions.entry(version).or_default().push(kind.clone());
@@ -154,6 +154,9 @@ impl Snapshot {
         versions.flat_map(|version| &version.kinds)
     }
 }
+
+/// Kinds by group and version.
+type Versions = BTreeMap<(Arc<str>, Arc<str>), Vec<Arc<Kind>>>;
 
 /// A version whose kinds are the same as before is the same version, with what was derived from it.
 fn kept_or_new(

@@ -1,4 +1,5 @@
-//! Groups under k8s.io and kubernetes.io belong to the Kubernetes community: a definition in one says who approved it.
+//! Groups under k8s.io and kubernetes.io belong to the Kubernetes community: a definition in one
+//! says who approved it.
 
 use super::definition::Definition;
 use super::{cause, settle};
@@ -16,7 +17,8 @@ enum Approval {
     Invalid,
 }
 
-/// What is wrong with the approval of a definition. An approval that an update does not change is left alone.
+/// What is wrong with the approval of a definition. An approval that an update does not change is
+/// left alone.
 pub(super) fn check(definition: &Definition, old: Option<&Definition>) -> Option<Cause> {
     if !is_protected(&definition.spec.group) {
         return None;
@@ -61,7 +63,11 @@ fn is_protected(group: &str) -> bool {
 }
 
 fn annotation(definition: &Definition) -> &str {
-    definition.metadata.annotations.get(ANNOTATION).map_or("", String::as_str)
+    definition
+        .metadata
+        .annotations
+        .get(ANNOTATION)
+        .map_or("", String::as_str)
 }
 
 fn approval(definition: &Definition) -> Approval {
@@ -93,7 +99,9 @@ fn is_url(text: &str) -> bool {
     };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
         && !host.is_empty()
         && !text.contains(|c: char| c.is_ascii_whitespace() || c.is_control())
 }

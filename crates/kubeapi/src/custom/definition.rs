@@ -1,7 +1,12 @@
-//! A CustomResourceDefinition as it is read. It is changed as JSON, so that nothing unknown is lost.
+//! A CustomResourceDefinition as it is read. It is changed as JSON, so that nothing unknown is
+//! lost.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -12,13 +17,13 @@ use crate::Status;
 #[serde(default, rename_all = "camelCase")]
 pub struct Definition {
     /// Its name and annotations.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "object")]
     pub metadata: Metadata,
     /// What its author wants.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "object")]
     pub spec: Spec,
     /// What it got.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "object")]
     pub status: DefinitionStatus,
 }
 
@@ -44,15 +49,16 @@ pub struct Spec {
     #[serde(deserialize_with = "or_default")]
     pub group: String,
     /// What the kind is called.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "object")]
     pub names: Names,
     /// `Namespaced` or `Cluster`.
     #[serde(deserialize_with = "or_default")]
     pub scope: String,
     /// The versions of the kind.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "objects")]
     pub versions: Vec<Version>,
     /// How objects of one version become those of another.
+    #[serde(deserialize_with = "optional_object")]
     pub conversion: Option<Conversion>,
     /// Keeps unknown fields everywhere; only for definitions from before it was forbidden.
     pub preserve_unknown_fields: Option<bool>,
@@ -101,14 +107,16 @@ pub struct Version {
     /// In which words.
     pub deprecation_warning: Option<String>,
     /// The shape of its objects.
+    #[serde(deserialize_with = "optional_object")]
     pub schema: Option<VersionSchema>,
     /// Parts that are read and written on their own.
+    #[serde(deserialize_with = "optional_object")]
     pub subresources: Option<Subresources>,
     /// What a table shows.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "objects")]
     pub additional_printer_columns: Vec<PrinterColumn>,
     /// What a list can be narrowed by.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "objects")]
     pub selectable_fields: Vec<SelectableField>,
 }
 
@@ -128,6 +136,7 @@ pub struct Subresources {
     /// Present (and empty) where there is a status.
     pub status: Option<Value>,
     /// Where replicas stand.
+    #[serde(deserialize_with = "optional_object")]
     pub scale: Option<ScaleFields>,
 }
 
@@ -194,10 +203,10 @@ pub struct Conversion {
 #[serde(default, rename_all = "camelCase")]
 pub struct DefinitionStatus {
     /// How far it is.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "objects")]
     pub conditions: Vec<Condition>,
     /// The names that it got.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "object")]
     pub accepted_names: Names,
     /// The versions that objects may be stored in.
     #[serde(deserialize_with = "or_default")]
@@ -225,7 +234,8 @@ pub struct Condition {
 impl Definition {
     /// Reads a definition; fields of wrong types are the writer's mistake.
     pub fn read(object: &Value) -> Result<Self, Status> {
-        Self::deserialize(object).map_err(|error| {
+        let read = Object::<Self>::deserialize(object).map(|read| read.0);
+        read.map_err(|error| {
             Status::bad_request(format!(
                 "CustomResourceDefinition in version \"v1\" cannot be handled as a \
                  CustomResourceDefinition: {error}"
@@ -235,12 +245,18 @@ impl Definition {
 
     /// Whether the condition of this type is True.
     pub fn has_condition(&self, kind: &str) -> bool {
-        self.status.conditions.iter().any(|one| one.r#type == kind && one.status == "True")
+        self.status
+            .conditions
+            .iter()
+            .any(|one| one.r#type == kind && one.status == "True")
     }
 
     /// The version of this name.
     pub fn version(&self, name: &str) -> Option<&Version> {
-        self.spec.versions.iter().find(|version| version.name == name)
+        self.spec
+            .versions
+            .iter()
+            .find(|version| version.name == name)
     }
 
     /// The version that objects are stored in.
@@ -262,7 +278,9 @@ impl Definition {
 impl Version {
     /// Whether the status is read and written on its own.
     pub fn has_status(&self) -> bool {
-        self.subresources.as_ref().is_some_and(|parts| parts.status.is_some())
+        self.subresources
+            .as_ref()
+            .is_some_and(|parts| parts.status.is_some())
     }
 
     /// Where replicas stand, for versions that can be scaled.
@@ -276,11 +294,57 @@ impl Version {
     }
 }
 
-/// null counts as missing, as it does in Kubernetes: generated definitions write `conditions: null`.
+/// null counts as missing, as it does in Kubernetes: generated definitions write `conditions:
+/// null`.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Default + Deserialize<'de>,
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A JSON object. What is derived would take a list of the fields' values too; Kubernetes would
+/// not.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = T;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+        deserializer.deserialize_map(Fields(PhantomData)).map(Self)
+    }
+}
+
+fn object<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(optional_object(deserializer)?.unwrap_or_default())
+}
+
+fn optional_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::<Object<T>>::deserialize(deserializer)?.map(|read| read.0))
+}
+
+fn objects<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let read = Option::<Vec<Object<T>>>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(read.into_iter().map(|read| read.0).collect())
 }

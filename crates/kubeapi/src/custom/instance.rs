@@ -1,4 +1,5 @@
-//! Objects of custom kinds: the version they are asked for in, their metadata, and the status apart from the rest.
+//! Objects of custom kinds: the version they are asked for in, their metadata, and the status apart
+//! from the rest.
 
 use std::borrow::Cow;
 
@@ -48,8 +49,8 @@ enum Holds {
     Objects,
 }
 
-/// A custom object in another of its versions. Without conversion webhooks all versions have the same fields, so only the name of
-/// the version changes.
+/// A custom object in another of its versions. Without conversion webhooks all versions have the
+/// same fields, so only the name of the version changes.
 pub fn in_version<'b>(object: &'b [u8], api_version: &str) -> serde_json::Result<Cow<'b, [u8]>> {
     #[derive(Deserialize)]
     struct Outer<'a> {
@@ -57,11 +58,14 @@ pub fn in_version<'b>(object: &'b [u8], api_version: &str) -> serde_json::Result
         api_version: Option<&'a RawValue>,
     }
     let written = serde_json::to_string(api_version)?;
-    let found = serde_json::from_slice::<Outer<'_>>(object)?.api_version.map(RawValue::get);
+    let found = serde_json::from_slice::<Outer<'_>>(object)?
+        .api_version
+        .map(RawValue::get);
     let Some(found) = found.filter(|found| *found != written) else {
         return Ok(Cow::Borrowed(object));
     };
-    // The text that was found is a part of the object's bytes: the distance of the two is its place.
+    // The text that was found is a part of the object's bytes: the distance of the two is its
+    // place.
     let start = found.as_ptr().addr() - object.as_ptr().addr();
     let mut changed = Vec::with_capacity(object.len() + written.len());
     changed.extend_from_slice(&object[..start]);
@@ -70,8 +74,8 @@ pub fn in_version<'b>(object: &'b [u8], api_version: &str) -> serde_json::Result
     Ok(Cow::Owned(changed))
 }
 
-/// Gives the metadata the form that every kind has, whatever a schema says: unknown fields go, and fields of the wrong type are
-/// refused. Returns the names of the fields that went.
+/// Gives the metadata the form that every kind has, whatever a schema says: unknown fields go, and
+/// fields of the wrong type are refused. Returns the names of the fields that went.
 pub fn coerce_metadata(object: &mut Value) -> Result<Vec<String>, Status> {
     let metadata = match object.get_mut("metadata") {
         None => return Ok(Vec::new()),
@@ -99,7 +103,8 @@ pub fn coerce_metadata(object: &mut Value) -> Result<Vec<String>, Status> {
     }
 }
 
-/// A new object: it has no status yet where that stands on its own, and its generation is the first.
+/// A new object: it has no status yet where that stands on its own, and its generation is the
+/// first.
 pub fn prepare_create(object: &mut Value, status: StatusPart) {
     if let (StatusPart::Separate, Some(fields)) = (status, object.as_object_mut()) {
         fields.shift_remove("status");
@@ -107,8 +112,8 @@ pub fn prepare_create(object: &mut Value, status: StatusPart) {
     set_generation(object, 1);
 }
 
-/// An object that replaces another: the status stays where it stands on its own, and anything new outside of the metadata makes a
-/// new generation.
+/// An object that replaces another: the status stays where it stands on its own, and anything new
+/// outside of the metadata makes a new generation.
 pub fn prepare_update(object: &mut Value, old: &Value, status: StatusPart) {
     if let (StatusPart::Separate, Some(fields)) = (status, object.as_object_mut()) {
         match old.get("status") {
@@ -123,8 +128,11 @@ pub fn prepare_update(object: &mut Value, old: &Value, status: StatusPart) {
 
 /// A write to the status alone: everything else is that of the old object.
 pub fn prepare_status_update(object: &mut Value, old: &Value) {
-    let status = object.as_object_mut().and_then(|fields| fields.shift_remove("status"));
-    let managed = object["metadata"].as_object_mut().and_then(|fields| fields.shift_remove("managedFields"));
+    let status = object
+        .as_object_mut()
+        .and_then(|fields| fields.shift_remove("status"));
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let managed = metadata.and_then(|fields| fields.shift_remove("managedFields"));
     object.clone_from(old);
     if let Some(fields) = object.as_object_mut() {
         fields.shift_remove("status");
@@ -141,7 +149,8 @@ fn same_but_metadata(one: &Value, other: &Value) -> bool {
     let rest = |object: &Value| -> Map<String, Value> {
         let fields = object.as_object().into_iter().flatten();
         let rest = fields.filter(|(name, _)| *name != "metadata" && *name != "apiVersion");
-        rest.map(|(name, value)| (name.clone(), value.clone())).collect()
+        rest.map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     };
     rest(one) == rest(other)
 }

@@ -8,8 +8,16 @@ use crate::schema::SchemaRef;
 use crate::schema::structural::{self, TooDeep};
 
 /// What may be done with objects of a custom kind.
-const VERBS: [&str; 8] =
-    ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+const VERBS: [&str; 8] = [
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+];
 /// What may be done with them while their definition goes.
 const LAST_VERBS: [&str; 5] = ["delete", "deletecollection", "get", "list", "watch"];
 /// What may be done with their parts.
@@ -17,14 +25,20 @@ const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// The kinds that a definition brings: none before it is established.
 ///
-/// A stored definition was checked when it was written; a schema that cannot be read all the same is an error and not a kind
-/// without a schema, for that would keep what the schema prunes.
+/// A stored definition was checked when it was written; a schema that cannot be read all the same
+/// is an error and not a kind without a schema, for that would keep what the schema prunes.
 pub fn kinds(definition: &Definition) -> Result<Vec<Arc<Kind>>, TooDeep> {
     if !definition.has_condition("Established") {
         return Ok(Vec::new());
     }
-    let served = definition.spec.versions.iter().filter(|version| version.served);
-    served.map(|version| kind(definition, version).map(Arc::new)).collect()
+    let served = definition
+        .spec
+        .versions
+        .iter()
+        .filter(|version| version.served);
+    served
+        .map(|version| kind(definition, version).map(Arc::new))
+        .collect()
 }
 
 fn kind(definition: &Definition, version: &Version) -> Result<Kind, TooDeep> {
@@ -52,15 +66,21 @@ fn kind(definition: &Definition, version: &Version) -> Result<Kind, TooDeep> {
 }
 
 fn custom(definition: &Definition, version: &Version) -> CustomKind {
-    let columns = version.additional_printer_columns.iter().map(|column| PrinterColumn {
-        name: column.name.clone(),
-        kind: column.r#type.clone(),
-        format: column.format.clone(),
-        description: column.description.clone(),
-        priority: column.priority,
-        json_path: column.json_path.clone(),
-    });
-    let selectable = version.selectable_fields.iter().map(|field| field.json_path.as_str().into());
+    let columns = version
+        .additional_printer_columns
+        .iter()
+        .map(|column| PrinterColumn {
+            name: column.name.clone(),
+            kind: column.r#type.clone(),
+            format: column.format.clone(),
+            description: column.description.clone(),
+            priority: column.priority,
+            json_path: column.json_path.clone(),
+        });
+    let selectable = version
+        .selectable_fields
+        .iter()
+        .map(|field| field.json_path.as_str().into());
     CustomKind {
         columns: columns.collect(),
         selectable: selectable.collect(),

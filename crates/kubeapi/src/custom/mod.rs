@@ -1,8 +1,10 @@
-//! CustomResourceDefinitions: which ones are right, which names they get, and the kinds that they bring.
+//! CustomResourceDefinitions: which ones are right, which names they get, and the kinds that they
+//! bring.
 //!
-//! Everything here is a pure function over objects. What controllers do in a real cluster happens at once: a definition that is
-//! written is settled ([`settle`]) in the same step, and one that is deleted goes through [`removal`] while its objects go.
-//! Conversion webhooks and CEL rules are deliberately absent: the first are refused, the second are kept and not evaluated, and the
+//! Everything here is a pure function over objects. What controllers do in a real cluster happens
+//! at once: a definition that is written is settled ([`settle`]) in the same step, and one that is
+//! deleted goes through [`removal`] while its objects go. Conversion webhooks and CEL rules are
+//! deliberately absent: the first are refused, the second are kept and not evaluated, and the
 //! author is told so (docs/decisions).
 
 use jiff::Timestamp;
@@ -31,8 +33,8 @@ pub const GROUP: &str = "apiextensions.k8s.io";
 /// Kind of the definitions themselves.
 pub const KIND: &str = "CustomResourceDefinition";
 
-/// Makes a definition that is to be created ready to store: defaults filled in, status reset, checked. Returns warnings for
-/// the author.
+/// Makes a definition that is to be created ready to store: defaults filled in, status reset,
+/// checked. Returns warnings for the author.
 pub fn admit_create(object: &mut Value) -> Result<Vec<String>, Status> {
     prepare::for_create(object);
     let definition = Definition::read(object)?;
@@ -58,7 +60,12 @@ pub fn admit_status_update(object: &mut Value, old: &Value) -> Result<(), Status
 fn refuse(definition: &Definition, causes: Vec<crate::status::Cause>) -> Result<(), Status> {
     match causes.is_empty() {
         true => Ok(()),
-        false => Err(Status::invalid(GROUP, KIND, &definition.metadata.name, causes)),
+        false => Err(Status::invalid(
+            GROUP,
+            KIND,
+            &definition.metadata.name,
+            causes,
+        )),
     }
 }
 

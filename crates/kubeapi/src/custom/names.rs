@@ -1,4 +1,5 @@
-//! Names as DNS has them. Each check answers with what is wrong, in the words that Kubernetes has for it.
+//! Names as DNS has them. Each check answers with what is wrong, in the words that Kubernetes has
+//! for it.
 
 const LABEL_MAX: usize = 63;
 const SUBDOMAIN_MAX: usize = 253;
@@ -9,9 +10,10 @@ pub(super) fn dns_1035_label(text: &str) -> Vec<String> {
     let mut wrong = too_long(text, LABEL_MAX);
     if !starts_well || !is_label(text) {
         wrong.push(
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with \
-             an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or \
-             'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start \
+             with an alphabetic character, and end with an alphanumeric character (e.g. \
+             'my-name',  or 'abc-123', regex used for validation is \
+             '[a-z]([-a-z0-9]*[a-z0-9])?')"
                 .to_owned(),
         );
     }
@@ -23,9 +25,9 @@ pub(super) fn dns_1123_subdomain(text: &str) -> Vec<String> {
     let mut wrong = too_long(text, SUBDOMAIN_MAX);
     if !text.split('.').all(is_label) {
         wrong.push(
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' \
-             or '.', and must start and end with an alphanumeric character (e.g. 'example.com', \
-             regex used for validation is \
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, \
+             '-' or '.', and must start and end with an alphanumeric character (e.g. \
+             'example.com', regex used for validation is \
              '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
                 .to_owned(),
         );
@@ -59,7 +61,18 @@ mod tests {
         for bad in ["", "1a", "-a", "a-", "A", "a.b", "a_b", "ä"] {
             assert_eq!(dns_1035_label(bad).len(), 1, "{bad}");
         }
-        assert_eq!(dns_1035_label(&"a".repeat(64)), ["must be no more than 63 bytes"]);
+        assert_eq!(
+            dns_1035_label("A"),
+            [
+                "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start \
+              with an alphabetic character, and end with an alphanumeric character (e.g. \
+              'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+            ]
+        );
+        assert_eq!(
+            dns_1035_label(&"a".repeat(64)),
+            ["must be no more than 63 bytes"]
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Defaults of a definition, and what a writer cannot set: its status, on one side, and all else, on the other.
+//! Defaults of a definition, and what a writer cannot set: its status, on one side, and all else,
+//! on the other.
 
 use serde_json::{Map, Value, json};
 
@@ -11,12 +12,16 @@ pub(super) fn for_create(object: &mut Value) {
     record_storage_version(object);
 }
 
-/// Fills in defaults and keeps the status of the old definition, with the version that objects are stored in from now on.
+/// Fills in defaults and keeps the status of the old definition, with the version that objects are
+/// stored in from now on.
 pub(super) fn for_update(object: &mut Value, old: &Value) {
     fill(object);
     if let Some(fields) = object.as_object_mut() {
         let status = old.get("status").filter(|status| status.is_object());
-        fields.insert("status".to_owned(), status.cloned().unwrap_or_else(|| json!({})));
+        fields.insert(
+            "status".to_owned(),
+            status.cloned().unwrap_or_else(|| json!({})),
+        );
     }
     record_storage_version(object);
 }
@@ -39,7 +44,11 @@ fn fill(object: &mut Value) {
     let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) else {
         return;
     };
-    let kind = names.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let kind = names
+        .get("kind")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
     if !kind.is_empty() {
         fill_name(names, "singular", kind.to_lowercase());
         fill_name(names, "listKind", format!("{kind}List"));
@@ -47,7 +56,9 @@ fn fill(object: &mut Value) {
 }
 
 fn fill_name(names: &mut Map<String, Value>, field: &str, name: String) {
-    let missing = names.get(field).is_none_or(|found| found.is_null() || found == "");
+    let missing = names
+        .get(field)
+        .is_none_or(|found| found.is_null() || found == "");
     if missing {
         names.insert(field.to_owned(), name.into());
     }

@@ -1,4 +1,5 @@
-//! The end of a definition. Its objects go first; a finalizer holds the definition until they are gone.
+//! The end of a definition. Its objects go first; a finalizer holds the definition until they are
+//! gone.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -39,25 +40,45 @@ pub fn begin(object: &mut Value, now: Timestamp) {
         kind: "Terminating",
         status: "True",
         reason: "InstanceDeletionPending",
-        message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
-            .to_owned(),
+        message:
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+                .to_owned(),
     };
     set_condition(object, &pending, now);
 }
 
-/// Records how far the removal is. When the objects are gone, the finalizer goes too, and what is left is to be deleted
-/// unless another finalizer holds it.
+/// Records how far the removal is. When the objects are gone, the finalizer goes too, and what is
+/// left is to be deleted unless another finalizer holds it.
 pub fn advance(object: &mut Value, stage: &Stage, now: Timestamp) {
     let (status, reason, message) = match stage {
-        Stage::InProgress => {
-            ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
-        }
+        Stage::InProgress => (
+            "True",
+            "InstanceDeletionInProgress",
+            "CustomResource deletion is in progress",
+        ),
         Stage::Failed(why) => ("True", "InstanceDeletionFailed", why.as_str()),
-        Stage::Completed => ("False", "InstanceDeletionCompleted", "removed all instances"),
-        Stage::NeverEstablished => ("False", "NeverEstablished", "resource was never established"),
+        Stage::Completed => (
+            "False",
+            "InstanceDeletionCompleted",
+            "removed all instances",
+        ),
+        Stage::NeverEstablished => (
+            "False",
+            "NeverEstablished",
+            "resource was never established",
+        ),
     };
     let message = message.to_owned();
-    set_condition(object, &NewCondition { kind: "Terminating", status, reason, message }, now);
+    set_condition(
+        object,
+        &NewCondition {
+            kind: "Terminating",
+            status,
+            reason,
+            message,
+        },
+        now,
+    );
     if matches!(stage, Stage::Completed | Stage::NeverEstablished)
         && let Some(finalizers) = object["metadata"]["finalizers"].as_array_mut()
     {

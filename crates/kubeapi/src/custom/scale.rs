@@ -61,7 +61,10 @@ impl ScalePaths {
 
     /// The paths that a definition gives.
     pub fn of_custom(fields: &ScaleFields) -> Self {
-        let selector = fields.label_selector_path.as_deref().filter(|path| !path.is_empty());
+        let selector = fields
+            .label_selector_path
+            .as_deref()
+            .filter(|path| !path.is_empty());
         Self {
             wanted: way(&fields.spec_replicas_path),
             present: way(&fields.status_replicas_path),
@@ -101,8 +104,9 @@ impl ScalePaths {
         }))
     }
 
-    /// Writes a Scale into the object that it is of: the replicas that should be, and the version that the writer saw, so that a
-    /// conflict is noticed. `resource` is what a refusal names: group and plural.
+    /// Writes a Scale into the object that it is of: the replicas that should be, and the version
+    /// that the writer saw, so that a conflict is noticed. `resource` is what a refusal names:
+    /// group and plural.
     pub fn write(
         &self,
         object: &mut Value,
@@ -126,12 +130,17 @@ impl ScalePaths {
                 "Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
             );
             let (group, plural) = resource;
-            return Err(Status::conflict(group, &format!("{plural}/scale"), name, &why));
+            return Err(Status::conflict(
+                group,
+                &format!("{plural}/scale"),
+                name,
+                &why,
+            ));
         }
         set(object, &self.wanted, replicas.into())?;
         let version = &scale["metadata"]["resourceVersion"];
         if version.as_str().is_some_and(|version| !version.is_empty()) {
-            object["metadata"]["resourceVersion"] = version.clone();
+            set(object, &way("metadata.resourceVersion"), version.clone())?;
         }
         Ok(())
     }
@@ -153,7 +162,13 @@ impl ScalePaths {
 
 /// What a Scale shows of the metadata.
 fn metadata(object: &Value) -> Value {
-    let fields = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
+    let fields = [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ];
     let metadata = &object["metadata"];
     let shown = fields.iter().filter_map(|field| {
         let value = metadata.get(field).filter(|value| !value.is_null())?;
@@ -164,7 +179,10 @@ fn metadata(object: &Value) -> Value {
 
 /// `.spec.replicas` as the names of its fields.
 fn way(path: &str) -> Vec<String> {
-    path.trim_start_matches('.').split('.').map(str::to_owned).collect()
+    path.trim_start_matches('.')
+        .split('.')
+        .map(str::to_owned)
+        .collect()
 }
 
 fn written(path: &[String]) -> String {
@@ -172,11 +190,15 @@ fn written(path: &[String]) -> String {
 }
 
 fn at<'v>(object: &'v Value, path: &[String]) -> &'v Value {
-    path.iter().fold(object, |value, field| &value[field.as_str()])
+    path.iter()
+        .fold(object, |value, field| &value[field.as_str()])
 }
 
 fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 fn number(object: &Value, path: &[String]) -> Result<Option<i32>, Status> {
@@ -189,13 +211,17 @@ fn number(object: &Value, path: &[String]) -> Result<Option<i32>, Status> {
 fn replicas(value: &Value, field: &str) -> Result<i32, Status> {
     let number = value.as_i64().and_then(|number| i32::try_from(number).ok());
     number.ok_or_else(|| {
-        Status::bad_request(format!("{field} accessor error: {value} is not a 32-bit number"))
+        Status::bad_request(format!(
+            "{field} accessor error: {value} is not a 32-bit number"
+        ))
     })
 }
 
 fn wrong_type(path: &[String], value: &Value, expected: &str) -> Status {
     let field = written(path);
-    Status::bad_request(format!("{field} accessor error: {value} is not of type {expected}"))
+    Status::bad_request(format!(
+        "{field} accessor error: {value} is not of type {expected}"
+    ))
 }
 
 /// Sets the value at a path, making the objects on the way.

@@ -1,4 +1,5 @@
-//! The names and conditions of a definition, as the controllers of a real cluster would set them, at once.
+//! The names and conditions of a definition, as the controllers of a real cluster would set them,
+//! at once.
 
 use std::collections::BTreeSet;
 
@@ -27,15 +28,12 @@ pub enum Settled {
     Unchanged,
 }
 
-/// Gives a definition the names that are free in its group, and establishes it when it has them all. `others` are the accepted
-/// names of the other definitions in the group.
+/// Gives a definition the names that are free in its group, and establishes it when it has them
+/// all. `others` are the accepted names of the other definitions in the group.
 ///
-/// To be called for a definition that is written, and for the others of its group when names become free.
-pub fn settle(
-    object: &mut Value,
-    others: &[Names],
-    now: Timestamp,
-) -> Result<Settled, Status> {
+/// To be called for a definition that is written, and for the others of its group when names become
+/// free.
+pub fn settle(object: &mut Value, others: &[Names], now: Timestamp) -> Result<Settled, Status> {
     let definition = Definition::read(object)?;
     let before = object.get("status").cloned();
     let (accepted, naming) = accept(&definition, others);
@@ -74,7 +72,9 @@ pub(super) fn set_condition(object: &mut Value, new: &NewCondition, now: Timesta
     let Value::Array(conditions) = conditions else {
         return;
     };
-    let place = conditions.iter().position(|condition| condition["type"] == new.kind);
+    let place = conditions
+        .iter()
+        .position(|condition| condition["type"] == new.kind);
     let since = match place.map(|place| &conditions[place]) {
         Some(old) if old["status"] == new.status && old["lastTransitionTime"].is_string() => {
             old["lastTransitionTime"].clone()
@@ -102,7 +102,9 @@ fn status(object: &mut Value) -> &mut Map<String, Value> {
     if !object["status"].is_object() {
         object["status"] = json!({});
     }
-    object["status"].as_object_mut().expect("it was made an object in the lines above")
+    object["status"]
+        .as_object_mut()
+        .expect("it was made an object in the lines above")
 }
 
 /// A name that another definition has: the reason of the condition, and its words.
@@ -141,9 +143,14 @@ fn take(wanted: &str, got: &mut String, taken: &BTreeSet<&str>) -> Option<String
 
 /// Takes the short names, all or none of them.
 fn take_short(wanted: &Names, got: &mut Names, taken: &BTreeSet<&str>) -> Option<String> {
-    let new = wanted.short_names.iter().filter(|name| !got.short_names.contains(name));
+    let new = wanted
+        .short_names
+        .iter()
+        .filter(|name| !got.short_names.contains(name));
     let in_use = new.filter(|name| taken.contains(name.as_str()));
-    let in_use: Vec<String> = in_use.map(|name| format!("{name:?} is already in use")).collect();
+    let in_use: Vec<String> = in_use
+        .map(|name| format!("{name:?} is already in use"))
+        .collect();
     match in_use.as_slice() {
         [] => {
             got.short_names.clone_from(&wanted.short_names);
@@ -159,7 +166,12 @@ fn naming(conflict: Option<Conflict>) -> NewCondition {
         Some(conflict) => ("False", conflict),
         None => ("True", ("NoConflicts", "no conflicts found".to_owned())),
     };
-    NewCondition { kind: "NamesAccepted", status, reason, message }
+    NewCondition {
+        kind: "NamesAccepted",
+        status,
+        reason,
+        message,
+    }
 }
 
 /// Writes the names that a definition has into its status.
@@ -177,7 +189,10 @@ fn set_accepted(object: &mut Value, names: &Names) {
             accepted.insert(field.to_owned(), name.as_str().into());
         }
     }
-    for (field, list) in [("shortNames", &names.short_names), ("categories", &names.categories)] {
+    for (field, list) in [
+        ("shortNames", &names.short_names),
+        ("categories", &names.categories),
+    ] {
         if !list.is_empty() {
             accepted.insert(field.to_owned(), list.as_slice().into());
         }

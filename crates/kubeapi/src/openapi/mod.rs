@@ -18,8 +18,15 @@ use serde_json::{Value, json};
 use crate::catalog::{Group, GroupVersion, Kind, Snapshot};
 use definitions::Definitions;
 
-/// The Content-Type of [`v2_protobuf`].
-pub const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// The Content-Type of [`v2_protobuf`]. kubectl asks for it with an `@`, which its own parser of
+/// media types does not take in an answer.
+pub const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+/// What an Accept header may call [`V2_PROTOBUF`].
+pub const V2_PROTOBUF_ASKED: [&str; 2] = [
+    V2_PROTOBUF,
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+];
 
 /// The two editions of OpenAPI. They write references, bodies and parameters differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

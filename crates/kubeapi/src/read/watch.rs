@@ -130,57 +130,60 @@ impl Watching {
         self.watch.gauge()
     }
 
-    /// The next bytes for the client; nothing at the end.
-    pub async fn next(&mut self) -> Option<Bytes> {
+    /// What to do next, without waiting.
+    pub fn turn(&mut self) -> Turn {
         if self.done {
-            return None;
+            return Turn::End;
         }
-        match self.step().await {
-            Ok(Some(bytes)) => Some(bytes),
-            Ok(None) => {
+        match self.step() {
+            Ok(Turn::End) => {
                 self.done = true;
-                None
+                Turn::End
             }
+            Ok(turn) => turn,
             Err(status) => {
                 self.done = true;
-                Some(error_event(&status))
+                Turn::Send(error_event(&status))
             }
         }
     }
 
-    async fn step(&mut self) -> Result<Option<Bytes>, Status> {
+    fn step(&mut self) -> Result<Turn, Status> {
         if let Some(bytes) = self.initial_piece()? {
-            return Ok(Some(bytes));
+            return Ok(Turn::Send(bytes));
         }
-        loop {
+        let progress = loop {
             while let Some(event) = self.queue.pop_front() {
                 if let Some(bytes) = self.event(&event)? {
-                    return Ok(Some(bytes));
+                    return Ok(Turn::Send(bytes));
                 }
             }
-            let progress = match self.watch.step().map_err(ended)? {
-                Step::Events(events) => {
-                    self.queue.extend(events);
-                    continue;
-                }
-                Step::Progress(version) => version,
-            };
-            match self.wait().await {
-                Woken::Changed => {}
-                Woken::Bookmark => {
-                    // Waiting changed nothing that was seen, so what was true before it is true now; a newer version may be too.
-                    if let Some(bytes) = self.bookmark_now(progress)? {
-                        return Ok(Some(bytes));
-                    }
-                }
-                Woken::End if self.bookmarks => {
-                    self.bookmarks = false;
-                    if let Some(bytes) = self.bookmark_now(progress)? {
-                        return Ok(Some(bytes));
-                    }
-                }
-                Woken::End | Woken::Shutdown => return Ok(None),
+            match self.watch.step().map_err(ended)? {
+                Step::Events(events) => self.queue.extend(events),
+                Step::Progress(version) => break version,
             }
+        };
+        let now = self.clock.now();
+        let over = now >= self.end_at;
+        if self.bookmarks && (over || now >= self.bookmark_at) {
+            // The last bookmark lets the client come back without a gap and without a list.
+            self.bookmarks = !over;
+            self.bookmark_at = now + BOOKMARK_EVERY;
+            return self.bookmark(&progress, Bookmark::Progress).map(Turn::Send);
+        }
+        Ok(if over || self.shutdown.is_triggered() { Turn::End } else { Turn::Wait })
+    }
+
+    /// Comes back when there may be something to do.
+    pub async fn wait(&mut self) {
+        let until = match self.bookmarks {
+            true => self.bookmark_at.min(self.end_at),
+            false => self.end_at,
+        };
+        tokio::select! {
+            () = self.shutdown.triggered() => {}
+            () = self.watch.changed() => {}
+            () = tokio::time::sleep_until(until.into()) => {}
         }
     }
 
@@ -255,19 +258,6 @@ impl Watching {
         }
     }
 
-    /// A bookmark at the newest version up to which everything was sent; nothing if events came in the meantime.
-    fn bookmark_now(&mut self, before: Version) -> Result<Option<Bytes>, Status> {
-        self.bookmark_at = self.clock.now() + BOOKMARK_EVERY;
-        let version = match self.watch.step().map_err(ended)? {
-            Step::Progress(version) => version.max(before),
-            Step::Events(events) => {
-                self.queue.extend(events);
-                return Ok(None);
-            }
-        };
-        self.bookmark(&version, Bookmark::Progress).map(Some)
-    }
-
     fn bookmark(&mut self, version: &Version, which: Bookmark) -> Result<Bytes, Status> {
         assert!(*version >= self.sent, "a bookmark never goes back");
         self.sent.clone_from(version);
@@ -275,27 +265,17 @@ impl Watching {
         self.encoder
             .bookmark(version, which, headings, self.clock.wall())
     }
-
-    async fn wait(&mut self) -> Woken {
-        let until = match self.bookmarks {
-            true => self.bookmark_at.min(self.end_at),
-            false => self.end_at,
-        };
-        let timer = tokio::time::sleep_until(until.into());
-        tokio::select! {
-            biased;
-            () = self.shutdown.triggered() => Woken::Shutdown,
-            () = self.watch.changed() => Woken::Changed,
-            () = timer => if self.clock.now() >= self.end_at { Woken::End } else { Woken::Bookmark },
-        }
-    }
 }
 
-enum Woken {
-    Changed,
-    Bookmark,
+/// What a watch does next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// These bytes go to the client.
+    Send(Bytes),
+    /// Nothing is left to send now.
+    Wait,
+    /// It is over.
     End,
-    Shutdown,
 }
 
 /// Why a watch that had begun cannot go on. The client lists again.

@@ -1,7 +1,7 @@
-//! The types of the built-in kinds: facts compiled in as text, read type by type when one is needed.
+//! The types of the built-in kinds: facts compiled in as text, read type by type when needed.
 //!
 //! The text is 88 KB of the program. A type is parsed when it is first asked for and kept; even all
-//! of them together stay below a megabyte, because plain fields share their schemas.
+//! of them together take less than a megabyte, because plain fields share their schemas.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, OnceLock};

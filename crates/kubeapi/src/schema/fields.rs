@@ -68,8 +68,8 @@ impl FieldValidation {
 
 /// Drops the fields of a whole object that its schema does not have, and says which.
 ///
-/// apiVersion, kind and metadata belong to every object, whatever its schema says. What nests deeper
-/// than [`DEPTH_MAX`] is left alone; it is refused elsewhere.
+/// apiVersion, kind and metadata belong to every object, whatever its schema says. What nests
+/// deeper than [`DEPTH_MAX`] is left alone; it is refused elsewhere.
 pub fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
     let mut pruning = Pruning {
         dropped: Vec::new(),

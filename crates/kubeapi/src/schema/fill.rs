@@ -6,8 +6,8 @@ use super::{DEPTH_MAX, Schema, Shape};
 
 /// Fills in what the schema has defaults for, in lists and maps too.
 ///
-/// A null where null is no value counts as missing: it becomes the default, or goes. Objects are not
-/// made only to hold defaults; a default of `{}` says so where it is wanted.
+/// A null where null is no value counts as missing: it becomes the default, or goes. Objects are
+/// not made only to hold defaults; a default of `{}` says so where it is wanted.
 pub fn fill(value: &mut Value, schema: &Schema) {
     walk(value, schema, 0);
 }
@@ -65,10 +65,11 @@ fn walk_object(fields: &mut Map<String, Value>, schema: &Schema, depth: usize) {
 }
 
 fn replace_null(value: &mut Value, schema: &Schema) {
-    if value.is_null() && !schema.nullable {
-        if let Some(default) = &schema.default {
-            *value = default.clone();
-        }
+    if value.is_null()
+        && !schema.nullable
+        && let Some(default) = &schema.default
+    {
+        *value = default.clone();
     }
 }
 

@@ -237,3 +237,6 @@ pub fn object_meta() -> &'static Schema {
 }
 
 static ANYTHING: LazyLock<Schema> = LazyLock::new(Schema::default);
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,105 @@
-//! To be written.
+//! Connections, limits, and the one place where a request meets its answer.
+
+pub mod limits; // how much of everything one client and all clients together may have
+mod connection; // an accepted stream -> requests; watchers that are stuck are cut
+mod intake; // a request's body, within limits
+mod identity; // a connection and its headers -> a user
+mod route; // a request -> who may, and which part answers
+mod objects; // resources: reads here, writes where they are done
+mod paths; // health, version, discovery, schemas, keys
+mod reviews; // questions that are asked as objects
+mod answer; // an answer -> an HTTP response
+mod payload; // a response's body, made while the client reads
+mod feed; // the log -> what the server itself must know: permissions and custom kinds
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use host::{Clock, Shutdown};
+use parking_lot::RwLock;
+use store::Reader;
+
+use crate::catalog::Catalog;
+use crate::who::Authorizer;
+use crate::who::token::Verifier;
+use crate::write::order::Writes;
+
+pub use connection::serve;
+pub use feed::{FeedFailed, Feeds};
+pub use limits::Limits;
+
+/// Everything that answers requests. One for a process; connections share it.
+pub struct Api {
+    /// Where reads are answered from.
+    pub reader: Reader,
+    /// Where writes are done; nothing for an API that only reads.
+    pub writes: Option<Arc<dyn Writes>>,
+    /// Which kinds there are.
+    pub catalog: Arc<Catalog>,
+    /// Who may what.
+    pub authorizer: RwLock<Authorizer>,
+    /// Which tokens are good.
+    pub verifier: Verifier,
+    /// What the server says of itself.
+    pub about: About,
+    /// The time.
+    pub clock: Clock,
+    /// Ends everything.
+    pub shutdown: Shutdown,
+    /// How much of everything there is.
+    pub limits: Limits,
+    /// What is in use of it.
+    pub gate: limits::Gate,
+    counter: AtomicU64,
+}
+
+/// What the server says of itself.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// The version of Holdfast.
+    pub version: String,
+    /// `host:port` as clients reach it.
+    pub address: String,
+    /// Who signs service-account tokens.
+    pub issuer: String,
+}
+
+impl Api {
+    /// Puts the parts together.
+    pub fn new(parts: Parts) -> Arc<Self> {
+        let Parts { reader, writes, catalog, verifier, about, clock, shutdown, limits } = parts;
+        Arc::new(Self {
+            reader,
+            writes,
+            catalog,
+            authorizer: RwLock::default(),
+            verifier,
+            about,
+            clock,
+            shutdown,
+            gate: limits::Gate::new(&limits),
+            limits,
+            counter: AtomicU64::new(0),
+        })
+    }
+}
+
+/// The parts of an API.
+pub struct Parts {
+    /// Where reads are answered from.
+    pub reader: Reader,
+    /// Where writes are done.
+    pub writes: Option<Arc<dyn Writes>>,
+    /// Which kinds there are.
+    pub catalog: Arc<Catalog>,
+    /// Which tokens are good.
+    pub verifier: Verifier,
+    /// What the server says of itself.
+    pub about: About,
+    /// The time.
+    pub clock: Clock,
+    /// Ends everything.
+    pub shutdown: Shutdown,
+    /// How much of everything there is.
+    pub limits: Limits,
+}

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// A span of whole seconds as kubectl shows it: two or three significant figures, `2m5s`, `3h`, `8d`.
+/// A span of whole seconds as kubectl shows it: two or three significant figures, `2m5s`, `3h`,
+/// `8d`.
 ///
 /// Up to a second in the future counts as now, because clocks differ; more than that is no age.
 pub fn human_duration(seconds: i64) -> String {

@@ -87,7 +87,8 @@ fn cell(kind: &str, value: &Value, now: Timestamp) -> Value {
         ("string", value) => Value::from(text(value)),
         ("integer", Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
             (Some(whole), _) => Value::from(whole),
-            // A float that fits is cut off; as casts go, one that does not becomes the nearest limit.
+            // A float that fits is cut off; as casts go, one that does not becomes the nearest
+            // limit.
             (None, Some(float)) => Value::from(float as i64),
             (None, None) => Value::Null,
         },

@@ -26,7 +26,8 @@ pub fn joined_labels(labels: &Value) -> String {
     pairs.join(",")
 }
 
-/// A LabelSelector in an object as a cell: `<none>` where it selects by nothing, `<error>` where it is none.
+/// A LabelSelector in an object as a cell: `<none>` where it selects by nothing, `<error>` where it
+/// is none.
 pub fn format_selector(selector: &Value) -> String {
     match selector_text(selector) {
         Ok(text) if text.is_empty() => "<none>".to_owned(),

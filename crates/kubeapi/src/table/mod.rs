@@ -1,7 +1,8 @@
 //! Objects as rows for people, and as metadata only.
 //!
-//! A [`Printer`] knows the columns of a kind and makes a row out of an object's bytes; a [`Sheet`] makes whole `Table` answers out
-//! of rows. Columns and cells are those of Kubernetes 1.36, wide ones included: the client drops what it does not show.
+//! A [`Printer`] knows the columns of a kind and makes a row out of an object's bytes; a [`Sheet`]
+//! makes whole `Table` answers out of rows. Columns and cells are those of Kubernetes 1.36, wide
+//! ones included: the client drops what it does not show.
 
 use std::borrow::Cow;
 

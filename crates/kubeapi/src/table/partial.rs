@@ -58,7 +58,10 @@ mod tests {
         let partial = object(MetaVersion::V1, bytes).unwrap();
         assert_eq!(
             String::from_utf8(partial).unwrap(),
-            r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a",  "x":1}}"#
+            concat!(
+                r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","#,
+                r#""metadata":{"name":"a",  "x":1}}"#
+            )
         );
     }
 
@@ -75,9 +78,11 @@ mod tests {
             String::from_utf8(list).unwrap(),
             concat!(
                 r#"{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1beta1","#,
-                r#""metadata":{"resourceVersion":"7","continue":"on","remainingItemCount":3},"items":["#,
-                r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":{"name":"a"}},"#,
-                r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":{}}]}"#
+                r#""metadata":{"resourceVersion":"7","continue":"on","remainingItemCount":3},"#,
+                r#""items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","#,
+                r#""metadata":{"name":"a"}},"#,
+                r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","#,
+                r#""metadata":{}}]}"#
             )
         );
     }

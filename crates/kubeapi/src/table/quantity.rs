@@ -62,7 +62,8 @@ impl Quantity {
         if self.nanos == 0 {
             return Some("0".to_owned());
         }
-        // A binary quantity below 1024 is written in decimal; above, a fraction rounds away from zero.
+        // A binary quantity below 1024 is written in decimal; above, a fraction rounds away from
+        // zero.
         if self.family == Family::Binary && self.nanos.abs() >= 1024 * ONE {
             let rest = i128::from(self.nanos % ONE != 0) * self.nanos.signum();
             return Some(binary(self.nanos / ONE + rest));

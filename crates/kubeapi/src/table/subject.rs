@@ -1,4 +1,5 @@
-//! The parts of an object that its row needs, read out of its bytes; the rest is skipped, not decoded.
+//! The parts of an object that its row needs, read out of its bytes; the rest is skipped, not
+//! decoded.
 
 use std::fmt;
 

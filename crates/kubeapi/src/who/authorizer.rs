@@ -14,11 +14,11 @@ use crate::Status;
 
 /// Decides questions from the objects that it was told of.
 ///
-/// It is fed from the store's log, change by change. Until it has seen everything, it allows less than
-/// it will: nothing in it denies, so a missing object can only take away.
+/// It is fed from the store's log, change by change. Until it has seen everything, it allows less
+/// than it will: nothing in it denies, so a missing object can only take away.
 #[derive(Debug, Default)]
 pub struct Authorizer {
-    rules: Rules,
+    pub(in crate::who) rules: Rules,
     graph: Graph,
 }
 
@@ -88,8 +88,8 @@ impl Authorizer {
         }
     }
 
-    /// Whoever shows no credential may ask for health and version, if the roles let him, and for nothing
-    /// else, whatever the roles say.
+    /// Whoever shows no credential may ask for health and version, if the roles let him, and for
+    /// nothing else, whatever the roles say.
     fn decide_anonymous(&self, asked: &Attributes) -> Decision {
         let Target::Path(path) = &asked.target else {
             return Decision::no_opinion();
@@ -108,8 +108,8 @@ impl Authorizer {
         }
     }
 
-    /// What a user is granted in a namespace, for those who want to know beforehand. The second part says
-    /// why it is not everything, if it is not.
+    /// What a user is granted in a namespace, for those who want to know beforehand. The second
+    /// part says why it is not everything, if it is not.
     pub fn granted(&self, user: &User, namespace: &str) -> (Granted, Option<String>) {
         let granted = self.rules.granted(user, namespace);
         let mut problems = Vec::new();
@@ -164,8 +164,8 @@ impl Authorizer {
         }
     }
 
-    /// The resources whose objects decide anything, in the order in which they should be read at the
-    /// start.
+    /// The resources whose objects decide anything, in the order in which they should be read at
+    /// the start.
     pub fn resources() -> Vec<Resource> {
         [CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ROLES, ROLE_BINDINGS]
             .into_iter()
@@ -196,3 +196,145 @@ const ROLE_BINDINGS: &str = "rolebindings.rbac.authorization.k8s.io";
 const CLUSTER_ROLE_BINDINGS: &str = "clusterrolebindings.rbac.authorization.k8s.io";
 
 const PUBLIC_PATHS: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::who::Place;
+    use crate::who::rbac::bootstrap::objects_to_create;
+    use crate::who::user::NODES;
+
+    fn put(authorizer: &mut Authorizer, resource: &Resource, body: &Value) {
+        let metadata: Metadata = serde_json::from_value(body["metadata"].clone()).unwrap();
+        let name = ObjectName::new(&metadata.namespace, &metadata.name);
+        let bytes = body.to_string();
+        authorizer
+            .handle_put(resource, &name, bytes.as_bytes())
+            .unwrap();
+    }
+
+    fn bootstrapped() -> Authorizer {
+        let mut authorizer = Authorizer::default();
+        for (resource, body) in objects_to_create() {
+            put(&mut authorizer, &resource, &body);
+        }
+        authorizer
+    }
+
+    fn binding(subject: &str, role: &str) -> (Resource, Value) {
+        let body = json!({
+            "metadata": {"name": "b"},
+            "roleRef": {"kind": "ClusterRole", "name": role},
+            "subjects": [{"kind": "User", "name": subject}],
+        });
+        (
+            Resource::new("rbac.authorization.k8s.io", "clusterrolebindings"),
+            body,
+        )
+    }
+
+    #[test]
+    fn nobody_sees_health_and_version_and_nothing_else() {
+        let mut authorizer = bootstrapped();
+        let (resource, body) = binding("system:anonymous", "cluster-admin");
+        put(&mut authorizer, &resource, &body);
+        let anonymous = Arc::new(User::anonymous());
+        let may = |verb: &str, path: &str| {
+            let asked = Attributes::path(&anonymous, verb, path);
+            authorizer.check(&asked).is_ok()
+        };
+        for path in [
+            "/healthz",
+            "/livez",
+            "/readyz",
+            "/version",
+            "/livez/ping",
+            "/version/",
+        ] {
+            assert!(may("get", path), "{path}");
+        }
+        for path in [
+            "/",
+            "/api",
+            "/apis",
+            "/metrics",
+            "/healthzz",
+            "/openapi/v2",
+            "/livezx/y",
+        ] {
+            assert!(!may("get", path), "{path}");
+        }
+        let pods = Attributes::resource(&anonymous, "get", Place::new("", "pods", "ns"));
+        assert_eq!(authorizer.check(&pods).unwrap_err().code, 403);
+        // Without any roles there is not even that.
+        let bare = Authorizer::default();
+        let health = Attributes::path(&anonymous, "get", "/healthz");
+        assert!(!bare.decide(&health).is_allowed());
+    }
+
+    #[test]
+    fn a_node_is_asked_as_a_node_first_and_by_its_roles_then() {
+        let mut authorizer = bootstrapped();
+        let node = Arc::new(User::new("system:node:a", [NODES]).authenticated());
+        let all_nodes = Attributes::resource(&node, "list", Place::new("", "nodes", ""));
+        let refused = authorizer.check(&all_nodes).unwrap_err();
+        assert_eq!(
+            refused.message,
+            "nodes is forbidden: User \"system:node:a\" cannot list resource \"nodes\" in API \
+             group \"\" at the cluster scope: node 'a' cannot read all nodes, only its own Node \
+             object"
+        );
+        let (resource, body) = binding("system:node:a", "gone");
+        put(&mut authorizer, &resource, &body);
+        let reason = authorizer.decide(&all_nodes).reason().to_string();
+        let lines: Vec<&str> = reason.lines().collect();
+        assert_eq!(lines.len(), 2, "{reason}");
+        assert!(lines[1].starts_with("RBAC: clusterrole"), "{reason}");
+        let (resource, body) = binding("system:node:a", "system:node-proxier");
+        put(&mut authorizer, &resource, &body);
+        assert!(authorizer.check(&all_nodes).is_ok());
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_grants_nothing_any_more() {
+        let mut authorizer = bootstrapped();
+        let (resource, body) = binding("u", "cluster-admin");
+        put(&mut authorizer, &resource, &body);
+        let user = Arc::new(User::new("u", ["g"]));
+        let asked = Attributes::resource(&user, "get", Place::new("", "pods", "ns"));
+        assert!(authorizer.decide(&asked).is_allowed());
+        let name = ObjectName::new("", "b");
+        let error = authorizer
+            .handle_put(&resource, &name, b"{\"roleRef\":1}")
+            .unwrap_err();
+        assert!(error.to_string().contains("clusterrolebindings"), "{error}");
+        assert!(!authorizer.decide(&asked).is_allowed());
+    }
+
+    #[test]
+    fn pods_reach_the_rules_for_nodes() {
+        let mut authorizer = Authorizer::default();
+        let pods = Resource::new("", "pods");
+        let body = json!({
+            "metadata": {"name": "p", "namespace": "ns"},
+            "spec": {"nodeName": "a", "imagePullSecrets": [{"name": "s"}]},
+        });
+        put(&mut authorizer, &pods, &body);
+        let node = Arc::new(User::new("system:node:a", [NODES]));
+        let place = Place::new("", "secrets", "ns").named("s");
+        let asked = Attributes::resource(&node, "get", place);
+        assert!(authorizer.decide(&asked).is_allowed());
+        authorizer.handle_delete(&pods, &ObjectName::new("ns", "p"));
+        assert!(!authorizer.decide(&asked).is_allowed());
+        let names: Vec<String> = Authorizer::resources()
+            .iter()
+            .map(Resource::to_string)
+            .collect();
+        assert!(names.contains(&"pods".to_owned()));
+        assert!(names.contains(&"clusterroles.rbac.authorization.k8s.io".to_owned()));
+    }
+}

@@ -35,8 +35,9 @@ pub enum Unnamed {
 
 /// The user that a client certificate (DER) stands for.
 ///
-/// Of several common names the last one counts, as in Kubernetes. Unlike there, the text must be one
-/// that nobody can read in two ways: UTF-8, printable, IA5 or numeric, without control characters.
+/// Of several common names the last one counts, as in Kubernetes. Unlike there, the text must be
+/// one that nobody can read in two ways: UTF-8, printable, IA5 or numeric, without control
+/// characters.
 pub fn user(der: &[u8]) -> Result<User, Unnamed> {
     if der.len() > CERTIFICATE_BYTES_MAX {
         return Err(Unnamed::Unreadable);

@@ -1,8 +1,8 @@
-//! Who asks, and whether he may: certificates and tokens become a [`User`], a user and a question become
-//! a [`Decision`].
+//! Who asks, and whether he may: certificates and tokens become a [`User`], a user and a question
+//! become a [`Decision`].
 //!
-//! Everything here is a pure function over objects. Nothing is fetched, no clock is read: the same code
-//! answers in the embedded cluster and, offline, on a node.
+//! Everything here is a pure function over objects. Nothing is fetched, no clock is read: the same
+//! code answers in the embedded cluster and, offline, on a node.
 
 pub mod user; // a name, groups, and what else is known
 pub mod certificate; // a client certificate -> a user

@@ -242,8 +242,8 @@ fn field_requirement(term: &str) -> Option<FieldRequirement> {
     })
 }
 
-/// A value in which `\\`, `\,` and `\=` stand for themselves; anything else after a backslash, and a bare
-/// comma or equals sign, is a mistake.
+/// A value in which `\\`, `\,` and `\=` stand for themselves; anything else after a backslash, and
+/// a bare comma or equals sign, is a mistake.
 fn unescaped(value: &str) -> Option<String> {
     let mut text = String::new();
     let mut characters = value.chars();
@@ -282,17 +282,20 @@ mod tests {
         let pods = Place::new("", "pods", "");
         assert_eq!(
             message(Target::Resource(pods.clone())),
-            r#"pods is forbidden: User "NAME" cannot get resource "pods" in API group "" at the cluster scope"#
+            "pods is forbidden: User \"NAME\" cannot get resource \"pods\" in API group \"\" at \
+             the cluster scope"
         );
         assert_eq!(
             message(Target::Resource(pods.named("mypod"))),
-            r#"pods "mypod" is forbidden: User "NAME" cannot get resource "pods" in API group "" at the cluster scope"#
+            "pods \"mypod\" is forbidden: User \"NAME\" cannot get resource \"pods\" in API group \
+             \"\" at the cluster scope"
         );
         assert_eq!(
             message(Target::Resource(
                 Place::new("v2", "pod", "test").part("quota")
             )),
-            r#"pod.v2 is forbidden: User "NAME" cannot get resource "pod/quota" in API group "v2" in the namespace "test""#
+            "pod.v2 is forbidden: User \"NAME\" cannot get resource \"pod/quota\" in API group \
+             \"v2\" in the namespace \"test\""
         );
         assert_eq!(
             message(Target::Path("/whatever".into())),

@@ -96,8 +96,8 @@ impl User {
         }
     }
 
-    /// The name of the node that this user is, if it is one. The name may be empty: such a user is a
-    /// node that cannot be told apart, and must get nothing.
+    /// The name of the node that this user is, if it is one. The name may be empty: such a user is
+    /// a node that cannot be told apart, and must get nothing.
     pub fn node(&self) -> Option<&str> {
         let name = self.name.strip_prefix(NODE_PREFIX)?;
         self.belongs_to(NODES).then_some(name)

@@ -18,6 +18,7 @@ pub mod patch; // a difference to an object
 pub mod delete; // the end of an object
 pub mod scale; // the replica count of an object, on its own
 pub mod options; // what a client may say about a deletion
+pub mod order; // a write as it comes in, and the place that does it
 
 use serde_json::Value;
 
@@ -91,3 +92,5 @@ impl Target<'_> {
 
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,7 @@ use crate::{ObjectName, Resource, Version};
 mod codec; // Header <-> the short form
 mod known; // keys that headers repeat
 mod pairs; // a small map in one allocation
+mod pick; // JSON -> the fields that can be selected on
 mod read; // JSON -> Header
 
 pub use codec::BadHeader;

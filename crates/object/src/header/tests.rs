@@ -1,3 +1,5 @@
+//! What a header holds, what is refused, and what the short form keeps.
+
 use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -117,7 +119,7 @@ fn the_end_of_an_object_is_read_out_when_it_is_conditional() {
     let mut pod = changed("/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z"));
     pod["metadata"]["finalizers"] = json!(["example.com/a"]);
     pod["metadata"]["ownerReferences"] = json!([
-        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "o-1", "controller": true},
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "o-1"},
     ]);
     let lifecycle = *parse(&pod).unwrap().lifecycle.unwrap();
     assert_eq!(
@@ -246,6 +248,13 @@ fn size_depth_and_encoding_are_limited_in_skipped_parts_too() {
         Header::parse(&pods(), &not_text, &[]),
         Err(BadObject::NotText(_))
     ));
+}
+
+#[test]
+fn whatever_may_be_kept_can_be_read_as_a_tree_too() {
+    let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+    assert!(serde_json::from_str::<Value>(&nested(DEPTH_MAX)).is_ok());
+    assert!(serde_json::from_str::<Value>(&nested(DEPTH_MAX + 1)).is_err());
 }
 
 #[test]

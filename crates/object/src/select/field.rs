@@ -38,13 +38,17 @@ impl FieldSelector {
     /// an equals sign and a backslash stand behind a backslash.
     pub fn parse(text: &str) -> Result<Self, BadSelector> {
         check_length(text)?;
-        let mut terms = Vec::new();
-        for term in split_terms(text).filter(|term| !term.is_empty()) {
-            terms.push(Term::parse(text, term)?);
-            if terms.len() > SELECTOR_TERMS_MAX {
-                return Err(BadSelector::TooManyTerms);
-            }
+        let mut texts: Vec<&str> = split_terms(text).filter(|term| !term.is_empty()).collect();
+        if texts.len() > SELECTOR_TERMS_MAX {
+            return Err(BadSelector::TooManyTerms);
         }
+        // Of several wrong terms the first in this order is the one that Kubernetes complains
+        // about.
+        texts.sort_unstable();
+        let terms = texts.into_iter().map(|term| Term::parse(text, term));
+        let mut terms = terms.collect::<Result<Vec<_>, _>>()?;
+        // A term of nothing at all (`=` or `!=`) is no term, as upstream.
+        terms.retain(|term| !(term.field.is_empty() && term.value.is_empty()));
         Ok(Self::of(terms))
     }
 

@@ -9,17 +9,17 @@ pub const LABEL_BYTES_MAX: usize = 63;
 pub const SUBDOMAIN_BYTES_MAX: usize = 253;
 
 const NAME_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start \
-    and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used \
-    for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+    and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex \
+    used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
 const VALUE_RULE: &str = "a valid label must be an empty string or consist of alphanumeric \
     characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. \
     'MyValue',  or 'my_value',  or '12345', regex used for validation is \
     '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-const SUBDOMAIN_RULE: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
-    characters, '-' or '.', and must start and end with an alphanumeric character (e.g. \
-    'example.com', regex used for validation is \
+const SUBDOMAIN_RULE: &str = "a lowercase RFC 1123 subdomain must consist of lower case \
+    alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character \
+    (e.g. 'example.com', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
 /// What is wrong with a label's key (or an annotation's): nothing, or a sentence for each fault.

@@ -1,3 +1,5 @@
+//! What selectors match, and how they are worded and refused.
+
 use super::*;
 use crate::fields::Scope;
 use crate::{ObjectName, Pairs};
@@ -141,6 +143,18 @@ fn label_selectors_are_refused_in_kubernetes_words() {
             "a=(",
             "unable to parse requirement: found '(', expected: identifier",
         ),
+    ];
+    for (selector, text) in refusals {
+        let refused = LabelSelector::parse(selector).unwrap_err();
+        assert_eq!(refused.to_string(), text, "{selector}");
+    }
+    assert!(LabelSelector::parse("a\0b").is_err());
+    assert!(LabelSelector::parse("é").is_err());
+}
+
+#[test]
+fn keys_and_values_that_no_label_can_have_are_refused_in_kubernetes_words() {
+    let refusals = [
         (
             "a>x",
             "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' \
@@ -168,8 +182,6 @@ fn label_selectors_are_refused_in_kubernetes_words() {
         two.starts_with("unable to parse requirement: [values[0][a]: "),
         "{two}"
     );
-    assert!(LabelSelector::parse("a\0b").is_err());
-    assert!(LabelSelector::parse("é").is_err());
 }
 
 #[test]

@@ -9,15 +9,25 @@ use super::super::definition::{PrinterColumn, Version};
 use crate::status::Cause;
 
 const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
-const FORMATS: [&str; 8] =
-    ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+const FORMATS: [&str; 8] = [
+    "byte",
+    "date",
+    "date-time",
+    "double",
+    "float",
+    "int32",
+    "int64",
+    "password",
+];
 /// Fields that a list of one kind can be narrowed by.
 const SELECTABLE_MAX: usize = 8;
 
 /// What is wrong with the columns of a version.
 pub(super) fn check(version: &Version, base: &str) -> Vec<Cause> {
     let columns = version.additional_printer_columns.iter().enumerate();
-    columns.flat_map(|(at, column)| check_column(column, &format!("{base}[{at}]"))).collect()
+    columns
+        .flat_map(|(at, column)| check_column(column, &format!("{base}[{at}]")))
+        .collect()
 }
 
 fn check_column(column: &PrinterColumn, base: &str) -> Vec<Cause> {
@@ -51,7 +61,11 @@ pub(super) fn check_path(
     place: &str,
 ) -> Option<Cause> {
     if !path.starts_with('.') {
-        return Some(invalid(field, path, "must be a simple json path starting with ."));
+        return Some(invalid(
+            field,
+            path,
+            "must be a simple json path starting with .",
+        ));
     }
     let placed = prefixes.is_empty() || prefixes.iter().any(|prefix| path.starts_with(prefix));
     (!placed).then(|| invalid(field, path, &format!("should be a json path under {place}")))
@@ -79,9 +93,16 @@ pub(super) fn check_selectable(version: &Version, base: &str) -> Vec<Cause> {
             }
         };
         if path == ".metadata" || path.starts_with(".metadata.") {
-            causes.push(invalid(here.as_str(), path, "must not point to fields in metadata"));
+            causes.push(invalid(
+                here.as_str(),
+                path,
+                "must not point to fields in metadata",
+            ));
         }
-        if !matches!(found["type"].as_str(), Some("string" | "boolean" | "integer")) {
+        if !matches!(
+            found["type"].as_str(),
+            Some("string" | "boolean" | "integer")
+        ) {
             let words = "must point to a field of type string, boolean or integer. Enum string \
                          fields and strings with formats are allowed.";
             causes.push(invalid(here.as_str(), path, words));
@@ -101,14 +122,16 @@ fn selected<'s>(path: &str, schema: &'s Value) -> Result<&'s Value, &'static str
     if path.contains(['[', ']']) {
         return Err("array notation is not allowed");
     }
-    let rest = path.strip_prefix('.').ok_or("expected [ or . but got something else")?;
+    let rest = path
+        .strip_prefix('.')
+        .ok_or("expected [ or . but got something else")?;
     let mut here = schema;
     for name in rest.split('.') {
         here = match (&here["properties"], &here["additionalProperties"]) {
             _ if name.is_empty() => return Err("unexpected end of JSON path"),
-            (Value::Object(properties), _) => {
-                properties.get(name).ok_or("does not refer to a valid field")?
-            }
+            (Value::Object(properties), _) => properties
+                .get(name)
+                .ok_or("does not refer to a valid field")?,
             (_, values @ Value::Object(_)) => values,
             _ => return Err("does not refer to a valid field"),
         };

@@ -1,17 +1,18 @@
 //! What is wrong with a definition, with the field and the words that Kubernetes gives.
 //!
-//! Kubernetes moves what all versions have in common to the top before it looks: with one version, a wrong schema is found at
-//! `spec.validation`, not at `spec.versions[0].schema`. The fields named here are therefore those.
+//! Kubernetes moves what all versions have in common to the top before it looks: with one version,
+//! a wrong schema is found at `spec.validation`, not at `spec.versions[0].schema`. The fields named
+//! here are therefore those.
 
 mod columns; // printer columns, selectable fields, paths
 mod version; // versions, their schemas and subresources
 
 use serde_json::Value;
 
+use super::approval;
 use super::cause::{forbidden, invalid, not_supported, required};
 use super::definition::{Conversion, Definition, Names, Spec};
 use super::names::{dns_1035_label, dns_1123_subdomain};
-use super::{approval, cause};
 use crate::status::Cause;
 
 pub(super) use version::warnings;
@@ -46,13 +47,19 @@ pub(super) fn status(definition: &Definition) -> Vec<Cause> {
 fn check_name(definition: &Definition) -> Vec<Cause> {
     let (name, spec) = (definition.metadata.name.as_str(), &definition.spec);
     if name.is_empty() {
-        return vec![required("metadata.name", "name or generateName is required")];
+        return vec![required(
+            "metadata.name",
+            "name or generateName is required",
+        )];
     }
     let mut wrong = dns_1123_subdomain(name);
     if name != format!("{}.{}", spec.names.plural, spec.group) {
         wrong.push("must be spec.names.plural+\".\"+spec.group".to_owned());
     }
-    wrong.iter().map(|why| invalid("metadata.name", name, why)).collect()
+    wrong
+        .iter()
+        .map(|why| invalid("metadata.name", name, why))
+        .collect()
 }
 
 fn check_spec(spec: &Spec) -> Vec<Cause> {
@@ -60,7 +67,11 @@ fn check_spec(spec: &Spec) -> Vec<Cause> {
     match spec.scope.as_str() {
         "" => causes.push(required("spec.scope", "")),
         "Cluster" | "Namespaced" => {}
-        other => causes.push(not_supported("spec.scope", other, &["Cluster", "Namespaced"])),
+        other => causes.push(not_supported(
+            "spec.scope",
+            other,
+            &["Cluster", "Namespaced"],
+        )),
     }
     causes.extend(version::check(spec));
     let needed = [
@@ -73,7 +84,12 @@ fn check_spec(spec: &Spec) -> Vec<Cause> {
     causes.extend(missing.map(|(field, _)| required(format!("spec.names.{field}"), "")));
     causes.extend(check_names(&spec.names, "spec.names"));
     causes.extend(version::check_shared(spec));
-    causes.extend(spec.conversion.as_ref().map(check_conversion).unwrap_or_default());
+    causes.extend(
+        spec.conversion
+            .as_ref()
+            .map(check_conversion)
+            .unwrap_or_default(),
+    );
     causes
 }
 
@@ -83,7 +99,11 @@ fn check_group(group: &str) -> Vec<Cause> {
         "" => vec![required("spec.group", "")],
         _ if !wrong.is_empty() => vec![invalid("spec.group", group, &wrong.join(","))],
         _ if !group.contains('.') => {
-            vec![invalid("spec.group", group, "should be a domain with at least one dot")]
+            vec![invalid(
+                "spec.group",
+                group,
+                "should be a domain with at least one dot",
+            )]
         }
         _ => Vec::new(),
     }
@@ -118,7 +138,11 @@ fn check_names(names: &Names, base: &str) -> Vec<Cause> {
     }
     if !names.kind.is_empty() && names.kind == names.list_kind {
         let words = "kind and listKind may not be the same";
-        causes.push(invalid(format!("{base}.listKind"), names.list_kind.as_str(), words));
+        causes.push(invalid(
+            format!("{base}.listKind"),
+            names.list_kind.as_str(),
+            words,
+        ));
     }
     causes
 }
@@ -146,14 +170,24 @@ fn check_immutable(definition: &Definition, old: &Definition) -> Vec<Cause> {
     let (new_spec, old_spec) = (&definition.spec, &old.spec);
     let mut fixed = vec![
         ("spec.group", &new_spec.group, &old_spec.group),
-        ("spec.names.plural", &new_spec.names.plural, &old_spec.names.plural),
+        (
+            "spec.names.plural",
+            &new_spec.names.plural,
+            &old_spec.names.plural,
+        ),
     ];
     if old.has_condition("Established") {
         fixed.push(("spec.scope", &new_spec.scope, &old_spec.scope));
-        fixed.push(("spec.names.kind", &new_spec.names.kind, &old_spec.names.kind));
+        fixed.push((
+            "spec.names.kind",
+            &new_spec.names.kind,
+            &old_spec.names.kind,
+        ));
     }
     let changed = fixed.into_iter().filter(|(_, new, old)| new != old);
-    changed.map(|(field, new, _)| invalid(field, new.as_str(), "field is immutable")).collect()
+    changed
+        .map(|(field, new, _)| invalid(field, new.as_str(), "field is immutable"))
+        .collect()
 }
 
 /// Every version that objects may be stored in must still be there.
@@ -162,10 +196,16 @@ fn check_stored_versions(definition: &Definition) -> Vec<Cause> {
     let stored = &definition.status.stored_versions;
     let listed = || Value::from(stored.as_slice());
     if stored.is_empty() {
-        return vec![invalid(field, listed(), "must have at least one stored version")];
+        return vec![invalid(
+            field,
+            listed(),
+            "must have at least one stored version",
+        )];
     }
     let mut causes = Vec::new();
-    let unrecorded = definition.storage_version().filter(|version| !stored.contains(&version.name));
+    let unrecorded = definition
+        .storage_version()
+        .filter(|version| !stored.contains(&version.name));
     if let Some(version) = unrecorded {
         let words = format!("must have the storage version {}", version.name);
         causes.push(invalid(field, listed(), &words));
@@ -190,6 +230,6 @@ fn check_preserve_unknown(spec: &Spec, old: Option<&Spec>) -> Option<Cause> {
     (does && !did).then(|| {
         let words = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
                      spec.versions[*].schema instead";
-        cause::invalid("spec.preserveUnknownFields", true, words)
+        invalid("spec.preserveUnknownFields", true, words)
     })
 }

@@ -22,14 +22,21 @@ pub(super) fn check(spec: &Spec) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (at, version) in spec.versions.iter().enumerate() {
         if version.schema().is_none() {
-            causes.push(required(format!("spec.versions[{at}].schema.openAPIV3Schema"), ""));
+            causes.push(required(
+                format!("spec.versions[{at}].schema.openAPIV3Schema"),
+                "",
+            ));
         }
     }
     for (at, version) in spec.versions.iter().enumerate() {
         let base = format!("spec.versions[{at}]");
         let wrong = dns_1035_label(&version.name);
         if !wrong.is_empty() {
-            causes.push(invalid(format!("{base}.name"), version.name.as_str(), &wrong.join(",")));
+            causes.push(invalid(
+                format!("{base}.name"),
+                version.name.as_str(),
+                &wrong.join(","),
+            ));
         }
         causes.extend(check_deprecation(version, &base));
         if matches!(schema_place(spec), Place::Each) {
@@ -38,11 +45,23 @@ pub(super) fn check(spec: &Spec) -> Vec<Cause> {
         if matches!(place(spec, |version| &version.subresources), Place::Each) {
             causes.extend(check_subresources(version, &format!("{base}.subresources")));
         }
-        if matches!(place(spec, |version| &version.additional_printer_columns), Place::Each) {
-            causes.extend(columns::check(version, &format!("{base}.additionalPrinterColumns")));
+        if matches!(
+            place(spec, |version| &version.additional_printer_columns),
+            Place::Each
+        ) {
+            causes.extend(columns::check(
+                version,
+                &format!("{base}.additionalPrinterColumns"),
+            ));
         }
-        if matches!(place(spec, |version| &version.selectable_fields), Place::Each) {
-            causes.extend(columns::check_selectable(version, &format!("{base}.selectableFields")));
+        if matches!(
+            place(spec, |version| &version.selectable_fields),
+            Place::Each
+        ) {
+            causes.extend(columns::check_selectable(
+                version,
+                &format!("{base}.selectableFields"),
+            ));
         }
     }
     causes.extend(check_list(&spec.versions));
@@ -58,26 +77,40 @@ pub(super) fn check_shared(spec: &Spec) -> Vec<Cause> {
     if matches!(schema_place(spec), Place::Shared) {
         // Whether the status stands on its own may differ even where the schema does not.
         let with_status = spec.versions.iter().find(|version| version.has_status());
-        causes.extend(check_schema(with_status.unwrap_or(first), "spec.validation"));
+        causes.extend(check_schema(
+            with_status.unwrap_or(first),
+            "spec.validation",
+        ));
     }
     if matches!(place(spec, |version| &version.subresources), Place::Shared) {
         causes.extend(check_subresources(first, "spec.subresources"));
     }
-    if matches!(place(spec, |version| &version.additional_printer_columns), Place::Shared) {
+    if matches!(
+        place(spec, |version| &version.additional_printer_columns),
+        Place::Shared
+    ) {
         causes.extend(columns::check(first, "spec.additionalPrinterColumns"));
     }
-    if matches!(place(spec, |version| &version.selectable_fields), Place::Shared) {
+    if matches!(
+        place(spec, |version| &version.selectable_fields),
+        Place::Shared
+    ) {
         causes.extend(columns::check_selectable(first, "spec.selectableFields"));
     }
     causes
 }
 
-/// What the author should know though nothing is wrong: CEL rules that are kept and not evaluated, formats that nobody knows.
+/// What the author should know though nothing is wrong: CEL rules that are kept and not evaluated,
+/// formats that nobody knows.
 pub(in super::super) fn warnings(definition: &Definition) -> Vec<String> {
     let mut warnings = Vec::new();
     for (at, version) in definition.spec.versions.iter().enumerate() {
         let base = format!("spec.versions[{at}].schema.openAPIV3Schema");
-        warnings.extend(version.schema().map(|schema| structural::unheeded(schema, &base)));
+        warnings.extend(
+            version
+                .schema()
+                .map(|schema| structural::unheeded(schema, &base)),
+        );
     }
     warnings.into_iter().flatten().collect()
 }
@@ -96,7 +129,10 @@ fn schema_place(spec: &Spec) -> Place {
 }
 
 fn check_list(versions: &[Version]) -> Vec<Cause> {
-    let names: Vec<&str> = versions.iter().map(|version| version.name.as_str()).collect();
+    let names: Vec<&str> = versions
+        .iter()
+        .map(|version| version.name.as_str())
+        .collect();
     let mut causes = Vec::new();
     let mut wrong = |words| causes.push(invalid("spec.versions", names.as_slice(), words));
     if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
@@ -130,15 +166,36 @@ fn check_deprecation(version: &Version, base: &str) -> Vec<Cause> {
         }));
     }
     let field = format!("{base}.deprecationWarning");
-    wrong.iter().map(|why| invalid(field.as_str(), words.as_str(), why)).collect()
+    wrong
+        .iter()
+        .map(|why| invalid(field.as_str(), words.as_str(), why))
+        .collect()
 }
 
 /// Keywords that may stand at the root of a schema whose status is validated on its own.
 const AT_ROOT: [&str; 22] = [
-    "description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum",
-    "exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems",
-    "multipleOf", "required", "items", "properties", "externalDocs", "example",
-    "x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations",
+    "description",
+    "type",
+    "format",
+    "title",
+    "maximum",
+    "exclusiveMaximum",
+    "minimum",
+    "exclusiveMinimum",
+    "maxLength",
+    "minLength",
+    "pattern",
+    "maxItems",
+    "minItems",
+    "uniqueItems",
+    "multipleOf",
+    "required",
+    "items",
+    "properties",
+    "externalDocs",
+    "example",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
 ];
 /// The same in the words of the refusal.
 const AT_ROOT_WORDS: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum \
@@ -187,12 +244,25 @@ fn check_root(schema: &Value, base: &str) -> Option<Cause> {
 }
 
 fn check_subresources(version: &Version, base: &str) -> Vec<Cause> {
-    let Some(Subresources { scale: Some(scale), .. }) = &version.subresources else {
+    let Some(Subresources {
+        scale: Some(scale), ..
+    }) = &version.subresources
+    else {
         return Vec::new();
     };
     let paths = [
-        ("specReplicasPath", &scale.spec_replicas_path, &[".spec."][..], ".spec"),
-        ("statusReplicasPath", &scale.status_replicas_path, &[".status."][..], ".status"),
+        (
+            "specReplicasPath",
+            &scale.spec_replicas_path,
+            &[".spec."][..],
+            ".spec",
+        ),
+        (
+            "statusReplicasPath",
+            &scale.status_replicas_path,
+            &[".status."][..],
+            ".status",
+        ),
     ];
     let mut causes = Vec::new();
     for (field, path, prefixes, place) in paths {
@@ -202,10 +272,19 @@ fn check_subresources(version: &Version, base: &str) -> Vec<Cause> {
             path => causes.extend(columns::check_path(path, field, prefixes, place)),
         }
     }
-    if let Some(path) = scale.label_selector_path.as_deref().filter(|path| !path.is_empty()) {
+    if let Some(path) = scale
+        .label_selector_path
+        .as_deref()
+        .filter(|path| !path.is_empty())
+    {
         let field = format!("{base}.scale.labelSelectorPath");
         let place = "either .spec or .status";
-        causes.extend(columns::check_path(path, field, &[".spec.", ".status."], place));
+        causes.extend(columns::check_path(
+            path,
+            field,
+            &[".spec.", ".status."],
+            place,
+        ));
     }
     causes
 }

@@ -1,8 +1,8 @@
 //! Built-in kinds: values of the wrong JSON type, and fields that must be there.
 //!
 //! A real server decodes into Go structs, and its refusals name them; clients and people know those
-//! words, so they are ours too. Where Go has a type of its own for a string (`v1.PullPolicy`) we say
-//! `string`: OpenAPI does not tell.
+//! words, so they are ours too. Where Go has a type of its own for a string (`v1.PullPolicy`) we
+//! say `string`: OpenAPI does not tell.
 
 mod text; // quantities, times, base64
 

@@ -74,7 +74,7 @@ fn time(text: &str) -> Result<(), String> {
     ))
 }
 
-/// `2006-01-02T15:04:05Z`, with a fraction or an offset if need be. The parser takes more than that.
+/// `2006-01-02T15:04:05Z`, with a fraction or an offset if need be. The parser takes more.
 pub(crate) fn is_rfc3339(text: &str) -> bool {
     let bytes = text.as_bytes();
     let Some((head, rest)) = bytes.split_at_checked(19) else {

@@ -21,10 +21,8 @@ pub(super) fn check(schema: &Value, path: &Path<'_>, causes: &mut Vec<Cause>) {
             let mut nested = std::borrow::Cow::Borrowed(nested);
             let exception =
                 keyword == "allOf" && index == 0 && nested.get("anyOf") == Some(&number_or_string);
-            if exception {
-                if let Some(fields) = nested.to_mut().as_object_mut() {
-                    fields.remove("anyOf");
-                }
+            if exception && let Some(fields) = nested.to_mut().as_object_mut() {
+                fields.remove("anyOf");
             }
             check_nested(&nested, &here.index(index), causes);
         }

@@ -106,15 +106,16 @@ fn lists_with_keys_need_them_in_their_items() {
     assert_eq!(
         faults(list(json!(["name"]), json!({}))),
         [
-            "schema.properties[a].x-kubernetes-list-map-keys: Invalid value: [\"name\"]: entries must \
-          all be names of item properties"
+            "schema.properties[a].x-kubernetes-list-map-keys: Invalid value: [\"name\"]: \
+             entries must all be names of item properties"
         ]
     );
     assert_eq!(
         faults(list(json!(["name"]), json!({"name": {"type": "string"}}))),
         [
-            "schema.properties[a].items.properties[name].default: Required value: this property is in \
-          x-kubernetes-list-map-keys, so it must have a default or be a required property"
+            "schema.properties[a].items.properties[name].default: Required value: this \
+             property is in x-kubernetes-list-map-keys, so it must have a default or be a \
+             required property"
         ]
     );
 }

@@ -173,7 +173,7 @@ fn is_hostname(text: &str) -> bool {
     let top_holds =
         |label: &&str| label.chars().count() >= 2 && label.chars().all(|c| c.is_alphabetic());
     text.len() <= 255
-        && labels.iter().all(|label| label_holds(label))
+        && labels.iter().all(label_holds)
         && (labels.len() == 1 || labels.last().is_some_and(top_holds))
 }
 

@@ -109,11 +109,11 @@ fn is_whole(value: &Value) -> bool {
 fn check_logic(value: &Value, bounds: &Bounds, place: Place<'_>, causes: &mut Vec<Cause>) {
     let (path, depth) = place;
     let attempt = |schema: &Schema| check(value, schema, (path, depth + 1));
-    if !bounds.any_of.is_empty() {
-        if let Some(closest) = closest(bounds.any_of.iter().map(attempt)) {
-            causes.push(words::no_alternative(path));
-            causes.extend(closest);
-        }
+    if !bounds.any_of.is_empty()
+        && let Some(closest) = closest(bounds.any_of.iter().map(attempt))
+    {
+        causes.push(words::no_alternative(path));
+        causes.extend(closest);
     }
     if !bounds.one_of.is_empty() {
         let results: Vec<Vec<Cause>> = bounds.one_of.iter().map(attempt).collect();
@@ -132,10 +132,10 @@ fn check_logic(value: &Value, bounds: &Bounds, place: Place<'_>, causes: &mut Ve
             causes.push(words::not_all(path, valid));
         }
     }
-    if let Some(not) = &bounds.not {
-        if attempt(not).is_empty() {
-            causes.push(words::must_not(path));
-        }
+    if let Some(not) = &bounds.not
+        && attempt(not).is_empty()
+    {
+        causes.push(words::must_not(path));
     }
 }
 
@@ -160,11 +160,11 @@ fn check_string(
         let detail = format!("should be at least {least} chars long");
         causes.push(words::invalid(path, &text.into(), &detail));
     }
-    if let Some(pattern) = &bounds.pattern {
-        if !matches(pattern, text) {
-            let detail = format!("should match '{pattern}'");
-            causes.push(words::invalid(path, &text.into(), &detail));
-        }
+    if let Some(pattern) = &bounds.pattern
+        && !matches(pattern, text)
+    {
+        let detail = format!("should match '{pattern}'");
+        causes.push(words::invalid(path, &text.into(), &detail));
     }
     if !format::holds(&schema.format, text) {
         causes.push(words::wrong_format(path, &schema.format, text));
@@ -189,11 +189,11 @@ fn check_number(
     if !range.contains(&number) {
         causes.push(words::out_of_range(path, &schema.format));
     }
-    if let Some(factor) = bounds.multiple_of {
-        if factor <= 0.0 || (number / factor).fract() != 0.0 {
-            let detail = format!("should be a multiple of {factor}");
-            causes.push(words::invalid(path, value, &detail));
-        }
+    if let Some(factor) = bounds.multiple_of
+        && (factor <= 0.0 || (number / factor).fract() != 0.0)
+    {
+        let detail = format!("should be a multiple of {factor}");
+        causes.push(words::invalid(path, value, &detail));
     }
     if let Some(least) = bounds.minimum {
         let exclusive = bounds.exclusive_minimum;

@@ -21,8 +21,8 @@ fn types_are_checked_in_the_words_of_kubernetes() {
     assert_eq!(
         faults(spec.clone(), json!({"replicas": "three"})),
         [
-            "spec.replicas: Invalid value: \"string\": spec.replicas in body must be of type integer: \
-          \"string\""
+            "spec.replicas: Invalid value: \"string\": spec.replicas in body must be of type \
+             integer: \"string\""
         ]
     );
     assert_eq!(
@@ -33,8 +33,8 @@ fn types_are_checked_in_the_words_of_kubernetes() {
     assert_eq!(
         faults(spec, json!({"replicas": null})),
         [
-            "spec.replicas: Invalid value: \"null\": spec.replicas in body must be of type integer: \
-          \"null\""
+            "spec.replicas: Invalid value: \"null\": spec.replicas in body must be of type \
+             integer: \"null\""
         ]
     );
     let list = json!({"type": "array", "items": {"type": "boolean"}});
@@ -114,8 +114,8 @@ fn bounds_are_checked() {
     assert_eq!(
         faults(small, json!(3_000_000_000_u64)),
         [
-            "<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in \
-          spec"
+            "<nil>: Invalid value: \"\": Checked value must be of type integer with format \
+             int32 in spec"
         ]
     );
     let address = json!({"type": "string", "format": "ipv4"});

@@ -1,4 +1,5 @@
-//! What stands before a request: webhooks, admission policies, flow control, and APIs served by others.
+//! What stands before a request: webhooks, admission policies, flow control, and APIs served by
+//! others.
 
 use serde_json::Value;
 

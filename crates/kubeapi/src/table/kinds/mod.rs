@@ -72,7 +72,8 @@ fn core(kind: &str) -> Option<&'static Printer> {
     }
 }
 
-/// For kinds that Kubernetes gives no columns of their own: limit ranges, roles, storage capacities, definitions of custom kinds.
+/// For kinds that Kubernetes gives no columns of their own: limit ranges, roles, storage
+/// capacities, definitions of custom kinds.
 static DEFAULT: Printer = Printer {
     columns: &[
         NAME,

@@ -155,7 +155,8 @@ impl Summary {
         summary
     }
 
-    /// Goes through the init containers up to the first that is not done. Returns the restarts of those that keep running.
+    /// Goes through the init containers up to the first that is not done. Returns the restarts of
+    /// those that keep running.
     fn add_init_containers(&mut self, pod: &Subject<'_>) -> (Init, Restarts) {
         let specs = pod.list("/spec/initContainers");
         let mut sidecars = Restarts::default();
@@ -194,7 +195,8 @@ impl Summary {
 
     fn add_containers(&mut self, pod: &Subject<'_>) {
         let (mut running, mut failed) = (false, None);
-        // From the last to the first, so that the first container that has something to say is heard.
+        // From the last to the first, so that the first container that has something to say is
+        // heard.
         for container in pod.list("/status/containerStatuses").iter().rev() {
             self.restarts.add(container);
             let state = &container["state"];

@@ -58,12 +58,14 @@ enum Operator {
     GreaterOrEqual,
 }
 
-/// Values that a path may find on its way. `..` twice over a deep object multiplies; no column needs it.
+/// Values that a path may find on its way. `..` twice over a deep object multiplies; no column
+/// needs it.
 const FOUND_MAX: usize = 10_000;
 /// How deep `..` looks.
 const DEPTH_MAX: usize = 64;
 
-/// A path that leads nowhere in this object: an index out of bounds, or a filter over what is no list.
+/// A path that leads nowhere in this object: an index out of bounds, or a filter over what is no
+/// list.
 struct Lost;
 
 impl Path {

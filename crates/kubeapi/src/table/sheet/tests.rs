@@ -32,7 +32,9 @@ fn now() -> Timestamp {
 fn namespace(name: &str) -> String {
     json!({
         "kind": "Namespace", "apiVersion": "v1",
-        "metadata": {"name": name, "resourceVersion": "7", "creationTimestamp": "2026-03-01T11:00:00Z"},
+        "metadata": {
+            "name": name, "resourceVersion": "7", "creationTimestamp": "2026-03-01T11:00:00Z",
+        },
         "status": {"phase": "Active"},
     })
     .to_string()
@@ -76,7 +78,10 @@ fn a_list_is_a_table_with_headings_rows_and_metadata() {
             "cells": ["b", "Active", "60m"],
             "object": {
                 "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
-                "metadata": {"name": "b", "resourceVersion": "7", "creationTimestamp": "2026-03-01T11:00:00Z"},
+                "metadata": {
+                    "name": "b", "resourceVersion": "7",
+                    "creationTimestamp": "2026-03-01T11:00:00Z",
+                },
             },
         })
     );
@@ -138,7 +143,8 @@ fn a_bookmark_is_a_row_whose_cells_are_empty() {
     let kind = kind("", "Pod");
     let sheet = Sheet::new(&kind, MetaVersion::V1, Include::None);
     let bookmark = |annotations: Value| {
-        let bookmark = json!({"kind": "Pod", "metadata": {"resourceVersion": "12", "annotations": annotations}});
+        let bookmark = json!({"kind": "Pod", "metadata": {"resourceVersion": "12",
+            "annotations": annotations}});
         parsed(
             sheet
                 .one(bookmark.to_string().as_bytes(), Headings::Omitted, now())
@@ -200,7 +206,8 @@ fn a_custom_kind_is_printed_by_its_definition() {
         columns: vec![column],
         ..CustomKind::default()
     }));
-    let object = json!({"metadata": {"name": "t", "resourceVersion": "3"}, "status": {"conditions": [
+    let object = json!({"metadata": {"name": "t", "resourceVersion": "3"},
+        "status": {"conditions": [
         {"type": "Other", "status": "False"}, {"type": "Ready", "status": "True"}]}});
     let sheet = Sheet::new(&kind, MetaVersion::V1, Include::None);
     let table = parsed(

@@ -1,9 +1,9 @@
 //! A user who wants to be another: which headers say so, and what must be allowed for it.
 //!
-//! Kubernetes 1.36 knows several ways. In a constrained one, the user needs leave to be the other *and* to
-//! do this very thing as the other (`impersonate-on:<way>:<verb>`). The old way needs the first only.
-//! They are tried in order; the first that is allowed in full counts, and if none is, the first refusal
-//! is the answer.
+//! Kubernetes 1.36 knows several ways. In a constrained one, the user needs leave to be the other
+//! *and* to do this very thing as the other (`impersonate-on:<way>:<verb>`). The old way needs the
+//! first only. They are tried in order; the first that is allowed in full counts, and if none is,
+//! the first refusal is the answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Wanted {
     /// Who the caller is for the rest of the request, or why he may not be.
     ///
     /// `asked` is the question of the request itself, with the caller as he came.
-    pub fn become_allowed(
+    pub fn allowed_user(
         &self,
         asked: &Attributes,
         decide: &dyn Fn(&Attributes) -> Decision,

@@ -42,7 +42,7 @@ fn list_pods(user: User) -> Attributes {
 
 fn become_user(pairs: &[(&str, &str)], allowed: &'static [&'static str]) -> Result<User, Status> {
     let asked = list_pods(User::new("dev", ["devs"]));
-    wanted(pairs).become_allowed(&asked, &caller(allowed))
+    wanted(pairs).allowed_user(&asked, &caller(allowed))
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn an_agent_may_be_the_node_it_runs_on_and_no_other() {
     agent.extra.insert(NODE_NAME.into(), vec!["a".into()]);
     let asked = list_pods(agent);
     let try_node =
-        |name: &str| wanted(&[("impersonate-user", name)]).become_allowed(&asked, &caller(ALLOWED));
+        |name: &str| wanted(&[("impersonate-user", name)]).allowed_user(&asked, &caller(ALLOWED));
     assert_eq!(try_node("system:node:a").unwrap().node(), Some("a"));
     assert_eq!(try_node("system:node:b").unwrap_err().code, 403);
 }
@@ -263,7 +263,7 @@ fn masters_may_be_anyone_even_masters() {
     let asked = list_pods(User::new("root", [MASTERS]));
     let other = wanted(&[("impersonate-user", "x"), ("impersonate-group", MASTERS)]);
     let user = other
-        .become_allowed(&asked, &|question| authorizer.decide(question))
+        .allowed_user(&asked, &|question| authorizer.decide(question))
         .unwrap();
     assert_eq!(user.groups, [MASTERS, AUTHENTICATED]);
 }

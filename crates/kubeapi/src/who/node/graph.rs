@@ -1,5 +1,5 @@
-//! Which node needs what: kept by node, so that a question costs one look-up, and a secret of a volume as
-//! many as the node has claims.
+//! Which node needs what: kept by node, so that a question costs one look-up, and a secret of a
+//! volume as many as the node has claims.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,9 +1,9 @@
 //! What a node may do: only what follows from the pods that are bound to it.
 //!
-//! A node may read its own Node and its pods, and what those pods name: secrets, configmaps, service
-//! accounts, claims, the volumes bound to those claims, and the secrets of those volumes. Everything else that
-//! every node needs alike is a fixed list of rules. What depends on the content of a write is decided by
-//! [`restrict`].
+//! A node may read its own Node and its pods, and what those pods name: secrets, configmaps,
+//! service accounts, claims, the volumes bound to those claims, and the secrets of those volumes.
+//! Everything else that every node needs alike is a fixed list of rules. What depends on the
+//! content of a write is decided by [`restrict`].
 
 mod graph; // which node needs what
 mod references; // what a pod and a volume name

@@ -1,4 +1,5 @@
-//! What a pod and a volume name: the fields of the objects that matter here, and nothing else of them.
+//! What a pod and a volume name: the fields of the objects that matter here, and nothing else of
+//! them.
 
 use object::ObjectName;
 use serde::Deserialize;
@@ -12,9 +13,8 @@ pub(super) const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// A field that is null is a field that is not there; so the fields here are all optional.
 macro_rules! fields {
-    ($($(#[$note:meta])* struct $name:ident { $($(#[$attr:meta])* $field:ident: $type:ty,)* })*) => {
+    ($(struct $name:ident { $($(#[$attr:meta])* $field:ident: $type:ty,)* })*) => {
         $(
-            $(#[$note])*
             #[derive(Debug, Clone, Default, Deserialize)]
             #[serde(rename_all = "camelCase", default)]
             pub(super) struct $name {
@@ -123,7 +123,8 @@ impl Pod {
 
     /// Everything that the pod names and its node may therefore read.
     ///
-    /// A mirror pod names nothing: a node can write it, and must not be able to give itself anything by that.
+    /// A mirror pod names nothing: a node can write it, and must not be able to give itself
+    /// anything by that.
     pub(super) fn names(&self, own: &ObjectName) -> Vec<(Kind, ObjectName)> {
         if self.is_mirror() {
             return Vec::new();
@@ -245,8 +246,9 @@ impl PersistentVolume {
         (!claim.name.is_empty()).then(|| ObjectName::new(&claim.namespace, &claim.name))
     }
 
-    /// The secrets that a node needs to mount the volume. Those that only controllers need are not among
-    /// them. Where no namespace is given, the claim's is meant, but for the kinds that always give one.
+    /// The secrets that a node needs to mount the volume. Those that only controllers need are not
+    /// among them. Where no namespace is given, the claim's is meant, but for the kinds that always
+    /// give one.
     pub(super) fn secrets(&self) -> Vec<ObjectName> {
         let spec = &self.spec;
         let azure = Named {

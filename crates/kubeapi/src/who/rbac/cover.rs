@@ -1,5 +1,5 @@
-//! Does one set of rules hold another? Nobody may grant what he does not have, unless a rule with the
-//! verb `escalate` or `bind` says that he may.
+//! Does one set of rules hold another? Nobody may grant what he does not have, unless a rule with
+//! the verb `escalate` or `bind` says that he may.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::who::question::{Attributes, Place};
 use crate::who::user::MASTERS;
 use crate::who::{Authorizer, User};
 
-/// Combinations of verb, group, resource and name that are held against the owner's rules one by one.
-/// Past this a rule is not read to its end and counts as not held: four long lists in one object
-/// could otherwise keep us busy for years.
+/// Combinations of verb, group, resource and name that are held against the owner's rules one by
+/// one. Past this a rule is not read to its end and counts as not held: four long lists in one
+/// object could otherwise keep us busy for years.
 pub const COMBINATIONS_MAX: usize = 100_000;
 
 /// The rules of `wanted` that `owned` does not hold, each for one verb, one resource and one name.

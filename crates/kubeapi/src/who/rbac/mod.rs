@@ -1,10 +1,10 @@
-//! Role-based access: who is granted what by roles and bindings, kept so that a question costs a few
-//! look-ups and no parsing.
+//! Role-based access: who is granted what by roles and bindings, kept so that a question costs a
+//! few look-ups and no parsing.
 //!
-//! Aggregated cluster roles are resolved here, from labels, at the time of a question: no controller
-//! runs beside us that would write the collected rules into the object. Such a role grants what the roles
-//! that it selects grant, through any number of aggregations; what its own `rules` say does not count,
-//! because in a real cluster the controller overwrites them.
+//! Aggregated cluster roles are resolved here, from labels, at the time of a question: no
+//! controller runs beside us that would write the collected rules into the object. Such a role
+//! grants what the roles that it selects grant, through any number of aggregations; what its own
+//! `rules` say does not count, because in a real cluster the controller overwrites them.
 
 mod rule; // what a role grants
 mod roles; // roles by name, aggregated ones resolved
@@ -188,7 +188,8 @@ impl Rules {
         granted
     }
 
-    /// The rules of the role that a binding in `namespace` refers to. None where there is no such role.
+    /// The rules of the role that a binding in `namespace` refers to. None where there is no such
+    /// role.
     pub fn referenced(&self, role: &RoleReference, namespace: &str) -> Option<Arc<[Rule]>> {
         self.roles.rules(role, namespace)
     }

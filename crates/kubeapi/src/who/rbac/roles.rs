@@ -138,8 +138,8 @@ impl Roles {
             .collect()
     }
 
-    /// The rules of all ordinary roles that an aggregated one reaches, each once. Every role is visited
-    /// once, so roles that select each other do no harm.
+    /// The rules of all ordinary roles that an aggregated one reaches, each once. Every role is
+    /// visited once, so roles that select each other do no harm.
     fn collected(&self, name: &str) -> Vec<Rule> {
         let mut reached = BTreeSet::from([name]);
         let mut waiting = vec![name];
@@ -182,8 +182,8 @@ impl RoleReference {
 }
 
 impl LabelSelector {
-    /// Whether the labels are selected. A selector that is empty selects everything, one that cannot be
-    /// understood nothing.
+    /// Whether the labels are selected. A selector that is empty selects everything, one that
+    /// cannot be understood nothing.
     fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         self.match_labels
             .iter()

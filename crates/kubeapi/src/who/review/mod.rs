@@ -1,5 +1,5 @@
-//! The same questions, asked as objects: access reviews, rules reviews and token reviews. A body comes in,
-//! a body with a status goes out, nothing is stored.
+//! The same questions, asked as objects: access reviews, rules reviews and token reviews. A body
+//! comes in, a body with a status goes out, nothing is stored.
 
 mod spec; // what a review asks
 
@@ -126,13 +126,11 @@ pub fn self_subject_rules(
     }))
 }
 
-/// `TokenReview`: whose token is this? `ours` are the audiences of this API; `verify` takes the token and
-/// the audiences that it should be meant for.
-pub fn token(
-    mut body: Value,
-    ours: &[String],
-    verify: &dyn Fn(&str, &[String]) -> Result<Verified, Refused>,
-) -> Result<Value, Status> {
+/// Verifies a token that should be meant for one of these audiences.
+pub type Verify<'a> = dyn Fn(&str, &[String]) -> Result<Verified, Refused> + 'a;
+
+/// `TokenReview`: whose token is this? `ours` are the audiences of this API.
+pub fn token(mut body: Value, ours: &[String], verify: &Verify<'_>) -> Result<Value, Status> {
     let spec = &body["spec"];
     let token = spec["token"].as_str().unwrap_or_default();
     if token.is_empty() {

@@ -196,8 +196,8 @@ impl AccessSpec {
 }
 
 impl Selector {
-    /// The demands that were understood, and what to say of the others. Leaving some out asks for more
-    /// than was meant, never for less: it cannot make an answer too friendly.
+    /// The demands that were understood, and what to say of the others. Leaving some out asks for
+    /// more than was meant, never for less: it cannot make an answer too friendly.
     fn fields(&self) -> (Vec<FieldRequirement>, Option<&'static str>) {
         const NONE: &str = "spec.resourceAttributes.fieldSelector ignored due to parse error";
         const SOME: &str =

@@ -1,4 +1,5 @@
-//! What a token says: the claims of a bound service-account token, in the order Kubernetes writes them.
+//! What a token says: the claims of a bound service-account token, in the order Kubernetes writes
+//! them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +8,9 @@ use crate::who::user::service_account_name;
 /// The shortest life that may be asked for.
 pub const LIFETIME_SECONDS_MIN: i64 = 600;
 
-/// The life that a kubelet asks for when it mounts a token into a pod. A token asked for with exactly
-/// this lives a year instead and only warns after it: clients that never reread the file keep working.
+/// The life that a kubelet asks for when it mounts a token into a pod. A token asked for with
+/// exactly this lives a year instead and only warns after it: clients that never reread the file
+/// keep working.
 pub const LIFETIME_SECONDS_MOUNTED: i64 = 3607;
 
 const YEAR_SECONDS: i64 = 365 * 24 * 60 * 60;
@@ -125,8 +127,8 @@ impl Audience {
     }
 }
 
-/// How long a token lives that was asked for with `requested` seconds. `mounted` says that it is bound
-/// to a pod and meant for this API.
+/// How long a token lives that was asked for with `requested` seconds. `mounted` says that it is
+/// bound to a pod and meant for this API.
 pub fn lifetime(requested: i64, mounted: Mounted) -> Lifetime {
     match mounted {
         Mounted::Yes if requested == LIFETIME_SECONDS_MOUNTED => Lifetime {

@@ -1,4 +1,5 @@
-//! The keys of service-account tokens: the one that signs, those that verify, and how they are published.
+//! The keys of service-account tokens: the one that signs, those that verify, and how they are
+//! published.
 
 use std::fmt;
 
@@ -41,8 +42,8 @@ pub struct SigningKey {
     public: VerifyingKey,
 }
 
-/// A key that tokens are verified with. It may be on P-256 (`ES256`) or, for the keys of real clusters,
-/// RSA (`RS256`); the key decides the algorithm, never the token.
+/// A key that tokens are verified with. It may be on P-256 (`ES256`) or, for the keys of real
+/// clusters, RSA (`RS256`); the key decides the algorithm, never the token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VerifyingKey {
     id: String,
@@ -233,7 +234,8 @@ fn without_zeros(number: &[u8]) -> Vec<u8> {
     number[zeros..].to_vec()
 }
 
-/// What stands before the point in the SubjectPublicKeyInfo of a P-256 key with an uncompressed point.
+/// What stands before the point in the SubjectPublicKeyInfo of a P-256 key with an uncompressed
+/// point.
 const P256_SPKI_PREFIX: &[u8] = &[
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
     0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,

@@ -1,9 +1,9 @@
 //! Service-account tokens: signing them, and telling a good one from everything else.
 //!
 //! A token is a JWT bound to a service account and mostly to a pod, with the claims of Kubernetes'
-//! bound tokens. Tokens without an end or without an audience (the secret-based ones of old) are not
-//! accepted. Verification needs public keys, the time, and someone who knows which objects exist:
-//! all three can be had offline.
+//! bound tokens. Tokens without an end or without an audience (the secret-based ones of old) are
+//! not accepted. Verification needs public keys, the time, and someone who knows which objects
+//! exist: all three can be had offline.
 
 mod claims; // what a token says
 mod key; // keys, and how they are published

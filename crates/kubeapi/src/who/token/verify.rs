@@ -3,6 +3,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::claims::{Claims, Reference};
 use super::key::VerifyingKey;
@@ -38,7 +40,8 @@ pub struct Verified {
     pub user: User,
     /// Which of the wanted audiences it is meant for.
     pub audiences: Vec<String>,
-    /// The pod it is bound to. A node that serves its own pods must see that this one is among them.
+    /// The pod it is bound to. A node that serves its own pods must see that this one is among
+    /// them.
     pub pod: Option<Reference>,
     /// Seconds by which it is past the time when it should have been replaced.
     pub stale_seconds: Option<i64>,
@@ -153,7 +156,7 @@ struct Header {
     kid: Option<String>,
     /// Extensions that the sender wants understood. We understand none.
     #[serde(default)]
-    crit: Option<serde_json::Value>,
+    crit: Option<Value>,
 }
 
 impl Verifier {
@@ -192,7 +195,8 @@ impl Verifier {
         })
     }
 
-    /// The claims, once the signature over them has been verified. Nothing of them is looked at before.
+    /// The claims, once the signature over them has been verified. Nothing of them is looked at
+    /// before.
     fn signed_claims(&self, token: &str) -> Result<Claims, Refused> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(Refused::TooLong);
@@ -205,18 +209,16 @@ impl Verifier {
         };
         let signed = &token[..header.len() + 1 + body.len()];
         let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| Refused::Malformed);
-        // A field that stands twice is an error here: two readers could take two different ones.
-        let header: Header =
-            serde_json::from_slice(&decode(header)?).map_err(|_| Refused::Malformed)?;
+        let header: Header = read(&decode(header)?, &[])?;
         if header.crit.is_some() {
             return Err(Refused::Malformed);
         }
         self.check_signature(&header, signed.as_bytes(), &decode(signature)?)?;
-        serde_json::from_slice(&decode(body)?).map_err(|_| Refused::Malformed)
+        read(&decode(body)?, BOUND_FIELDS)
     }
 
-    /// The key is chosen by its name, and must be one for the algorithm that the token names: a public
-    /// key can never be taken for a shared secret.
+    /// The key is chosen by its name, and must be one for the algorithm that the token names: a
+    /// public key can never be taken for a shared secret.
     fn check_signature(
         &self,
         header: &Header,
@@ -263,6 +265,26 @@ impl Verifier {
         }
     }
 }
+
+/// Reads an object. A field that stands twice is an error: two readers could take two different
+/// ones. So is a list where `objects` (JSON pointers) must be objects: the decoder would take its
+/// entries for fields.
+fn read<T: DeserializeOwned>(bytes: &[u8], objects: &[&str]) -> Result<T, Refused> {
+    let shape: Value = serde_json::from_slice(bytes).map_err(|_| Refused::Malformed)?;
+    let list = |pointer: &&str| shape.pointer(pointer).is_some_and(Value::is_array);
+    if !shape.is_object() || objects.iter().any(list) {
+        return Err(Refused::Malformed);
+    }
+    serde_json::from_slice(bytes).map_err(|_| Refused::Malformed)
+}
+
+const BOUND_FIELDS: &[&str] = &[
+    "/kubernetes.io",
+    "/kubernetes.io/serviceaccount",
+    "/kubernetes.io/pod",
+    "/kubernetes.io/secret",
+    "/kubernetes.io/node",
+];
 
 fn check_times(claims: &Claims, now: i64) -> Result<(), Refused> {
     if now.saturating_sub(LEEWAY_SECONDS) > claims.exp {

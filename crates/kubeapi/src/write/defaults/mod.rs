@@ -67,4 +67,3 @@ fn amount(value: &mut Value) {
         *value = Value::String(text);
     }
 }
-

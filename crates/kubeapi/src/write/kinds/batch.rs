@@ -195,4 +195,3 @@ const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 
 /// Room for the suffix that a job made from it gets.
 const NAME_BYTES_MAX: usize = 52;
-

@@ -298,4 +298,3 @@ fn check_stateful_set_update(new: &Value, old: &Value, faults: &mut Faults) {
         faults.forbidden(&Path::new("spec"), why);
     }
 }
-

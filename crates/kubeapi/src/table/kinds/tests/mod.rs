@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::super::subject::{Keep, Subject};
 use super::printer;
 
+mod networks;
 mod others;
 mod pods;
 mod workloads;
@@ -129,7 +130,8 @@ fn anything() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn no_object_makes_a_printer_panic(spec in anything(), status in anything(), other in anything()) {
+    fn no_object_makes_a_printer_panic(spec in anything(), status in anything(),
+        other in anything()) {
         let object = json!({
             "metadata": meta("x"), "spec": spec, "status": status, "subsets": other, "ports": other,
             "endpoints": other, "subjects": other, "template": other, "conditions": other,

@@ -1,191 +1,21 @@
 use super::*;
 
 #[test]
-fn a_service_shows_where_it_is_reachable() {
-    let service = |spec: Value, status: Value| {
-        cells("", "Service", &object("s", spec, status))[1..5].join(" ")
-    };
-    let ports = json!([{"port": 80, "protocol": "TCP"}, {"port": 53, "protocol": "UDP", "nodePort": 30053}]);
-    let spec = json!({"type": "ClusterIP", "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1", "fd00::1"], "ports": ports});
-    assert_eq!(
-        service(spec, json!({})),
-        "ClusterIP 10.0.0.1 <none> 80/TCP,53:30053/UDP"
-    );
-    assert_eq!(
-        service(json!({"clusterIP": "None"}), json!({})),
-        "ClusterIP None <none> <none>"
-    );
-    let spec = json!({"type": "NodePort", "externalIPs": ["1.2.3.4", "5.6.7.8"]});
-    assert_eq!(
-        service(spec, json!({})),
-        "NodePort <none> 1.2.3.4,5.6.7.8 <none>"
-    );
-    let balanced = |given: Value, fixed: Value| {
-        let status = json!({"loadBalancer": {"ingress": given}});
-        service(
-            json!({"type": "LoadBalancer", "externalIPs": fixed}),
-            status,
-        )
-    };
-    assert_eq!(
-        balanced(json!([]), json!([])),
-        "LoadBalancer <none> <pending> <none>"
-    );
-    let given = json!([{"hostname": "b.example.com"}, {"ip": "9.9.9.9"}, {"ip": "9.9.9.9"}]);
-    assert_eq!(
-        balanced(given.clone(), json!([])),
-        "LoadBalancer <none> 9.9.9.9,b.example.com <none>"
-    );
-    assert_eq!(
-        balanced(given, json!(["1.1.1.1"])),
-        "LoadBalancer <none> 9.9.9.9,b.example.com,1.1.1.1 <none>"
-    );
-    assert_eq!(
-        balanced(json!([]), json!(["1.1.1.1"])),
-        "LoadBalancer <none> 1.1.1.1 <none>"
-    );
-    let named = json!({"type": "ExternalName", "externalName": "x.example.com"});
-    assert_eq!(
-        service(named, json!({})),
-        "ExternalName <none> x.example.com <none>"
-    );
-}
-
-#[test]
-fn endpoints_are_shown_up_to_three() {
-    let shown = |subsets: Value| {
-        cells(
-            "",
-            "Endpoints",
-            &json!({"metadata": meta("e"), "subsets": subsets}),
-        )[1]
-        .clone()
-    };
-    let addresses = json!([{"ip": "10.0.0.1"}, {"ip": "fd00::2"}]);
-    assert_eq!(shown(json!([])), "<none>");
-    assert_eq!(
-        shown(json!([{"addresses": addresses, "ports": [{"port": 80}]}])),
-        "10.0.0.1:80,[fd00::2]:80"
-    );
-    assert_eq!(
-        shown(json!([{"addresses": addresses, "ports": [{"port": 80}, {"port": 443}]}])),
-        "10.0.0.1:80,[fd00::2]:80,10.0.0.1:443 + 1 more..."
-    );
-    assert_eq!(shown(json!([{"addresses": addresses}])), "10.0.0.1,fd00::2");
-    assert_eq!(
-        shown(json!([{"notReadyAddresses": addresses, "ports": [{"port": 80}]}])),
-        ""
-    );
-}
-
-#[test]
-fn a_slice_of_endpoints_shows_ports_and_addresses() {
-    let slice = json!({
-        "metadata": meta("s"), "addressType": "IPv4",
-        "ports": [{"port": 80, "name": "http"}, {"name": "any"}, {}],
-        "endpoints": [{"addresses": ["10.0.0.1", "10.0.0.2"]}, {"addresses": ["10.0.0.3", "10.0.0.4"]}],
-    });
-    assert_eq!(
-        cells("discovery.k8s.io", "EndpointSlice", &slice),
-        [
-            "s",
-            "IPv4",
-            "80,any,*",
-            "10.0.0.1,10.0.0.2,10.0.0.3 + 1 more...",
-            "3d"
-        ]
-    );
-    let empty = json!({"metadata": meta("s"), "addressType": "IPv6"});
-    assert_eq!(
-        cells("discovery.k8s.io", "EndpointSlice", &empty)[2..4],
-        ["<unset>", "<unset>"]
-    );
-}
-
-#[test]
-fn an_ingress_shows_hosts_and_ports() {
-    let hosts = |hosts: &[&str]| {
-        let rules: Vec<Value> = hosts.iter().map(|host| json!({"host": host})).collect();
-        let spec = json!({"ingressClassName": "nginx", "rules": rules, "tls": [{}]});
-        let status = json!({"loadBalancer": {"ingress": [{"ip": "1.1.1.1"}]}});
-        cells("networking.k8s.io", "Ingress", &object("i", spec, status)).join(" ")
-    };
-    assert_eq!(hosts(&["a", "b"]), "i nginx a,b 1.1.1.1 80, 443 3d");
-    assert_eq!(
-        hosts(&["a", "b", "c", "d", "e"]),
-        "i nginx a,b,c + 2 more... 1.1.1.1 80, 443 3d"
-    );
-    assert_eq!(hosts(&["", ""]), "i nginx * 1.1.1.1 80, 443 3d");
-    let bare = object("i", json!({}), json!({}));
-    assert_eq!(
-        cells("networking.k8s.io", "Ingress", &bare),
-        ["i", "<none>", "*", "", "80", "3d"]
-    );
-}
-
-#[test]
-fn the_default_classes_are_marked() {
-    let mut class = json!({"metadata": meta("nginx"), "spec": {"controller": "k8s.io/nginx",
-        "parameters": {"apiGroup": "example.com", "kind": "Params", "name": "p"}}});
-    class["metadata"]["annotations"] =
-        json!({"ingressclass.kubernetes.io/is-default-class": "true"});
-    assert_eq!(
-        cells("networking.k8s.io", "IngressClass", &class),
-        [
-            "nginx (default)",
-            "k8s.io/nginx",
-            "Params.example.com/p",
-            "3d"
-        ]
-    );
-    let mut class =
-        json!({"metadata": meta("fast"), "provisioner": "disk.csi", "allowVolumeExpansion": true});
-    assert_eq!(
-        cells("storage.k8s.io", "StorageClass", &class),
-        ["fast", "disk.csi", "Delete", "Immediate", "true", "3d"]
-    );
-    class["metadata"]["annotations"] =
-        json!({"storageclass.kubernetes.io/is-default-class": "true"});
-    assert_eq!(
-        cells("storage.k8s.io", "StorageClass", &class)[0],
-        "fast (default)"
-    );
-}
-
-#[test]
-fn addresses_name_what_has_them() {
-    let parent =
-        json!({"group": "", "resource": "services", "namespace": "default", "name": "web"});
-    let address = json!({"metadata": meta("10.0.0.1"), "spec": {"parentRef": parent}});
-    assert_eq!(
-        cells("networking.k8s.io", "IPAddress", &address),
-        ["10.0.0.1", "services/default/web"]
-    );
-    let range =
-        json!({"metadata": meta("kubernetes"), "spec": {"cidrs": ["10.0.0.0/16", "fd00::/112"]}});
-    assert_eq!(
-        cells("networking.k8s.io", "ServiceCIDR", &range)[1],
-        "10.0.0.0/16,fd00::/112"
-    );
-    let policy = json!({"metadata": meta("deny"), "spec": {"podSelector": {}}});
-    assert_eq!(
-        cells("networking.k8s.io", "NetworkPolicy", &policy),
-        ["deny", "<none>", "3d"]
-    );
-}
-
-#[test]
 fn a_node_shows_roles_versions_and_addresses() {
     let mut node = object(
         "n1",
         json!({"unschedulable": true}),
         json!({
-            "conditions": [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "True"}],
+            "conditions": [
+                {"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "True"},
+            ],
             "addresses": [
-                {"type": "Hostname", "address": "n1"}, {"type": "InternalIP", "address": "10.1.1.1"},
+                {"type": "Hostname", "address": "n1"}, {"type": "InternalIP",
+                    "address": "10.1.1.1"},
                 {"type": "InternalIP", "address": "10.1.1.2"},
             ],
-            "nodeInfo": {"kubeletVersion": "v1.36.4", "osImage": "Debian 13", "kernelVersion": "6.12",
+            "nodeInfo": {"kubeletVersion": "v1.36.4", "osImage": "Debian \
+             13", "kernelVersion": "6.12",
                 "architecture": "arm64", "containerRuntimeVersion": "containerd://2.1"},
         }),
     );
@@ -274,7 +104,9 @@ fn an_event_reads_the_same_in_both_of_its_forms() {
 #[test]
 fn a_quota_separates_requests_from_limits() {
     let status = json!({
-        "hard": {"requests.cpu": "2", "limits.cpu": "4000m", "pods": "10", "limits.memory": "1024Mi"},
+        "hard": {
+            "requests.cpu": "2", "limits.cpu": "4000m", "pods": "10", "limits.memory": "1024Mi",
+        },
         "used": {"requests.cpu": "500m", "pods": "3", "limits.memory": "512Mi"},
     });
     assert_eq!(
@@ -291,8 +123,11 @@ fn a_quota_separates_requests_from_limits() {
 #[test]
 fn volumes_and_claims_show_size_mode_and_class() {
     let spec = json!({
-        "capacity": {"storage": "10240Mi"}, "accessModes": ["ReadWriteMany", "ReadWriteOnce", "ReadWriteOnce"],
-        "persistentVolumeReclaimPolicy": "Retain", "storageClassName": "fast", "volumeMode": "Filesystem",
+        "capacity": {"storage": "10240Mi"},
+        "accessModes": ["ReadWriteMany", "ReadWriteOnce", "ReadWriteOnce"],
+        "persistentVolumeReclaimPolicy": "Retain",
+        "storageClassName": "fast",
+        "volumeMode": "Filesystem",
         "claimRef": {"namespace": "default", "name": "data"},
     });
     let mut volume = object("pv", spec, json!({"phase": "Bound"}));
@@ -314,7 +149,8 @@ fn volumes_and_claims_show_size_mode_and_class() {
     );
     volume["metadata"]["deletionTimestamp"] = json!(NOW);
     assert_eq!(cells("", "PersistentVolume", &volume)[4], "Terminating");
-    let spec = json!({"volumeName": "pv", "storageClassName": "fast", "volumeAttributesClassName": "gold"});
+    let spec = json!({"volumeName": "pv", "storageClassName": "fast",
+        "volumeAttributesClassName": "gold"});
     let status =
         json!({"phase": "Bound", "capacity": {"storage": "10Gi"}, "accessModes": ["ReadOnlyMany"]});
     assert_eq!(
@@ -387,7 +223,8 @@ fn bindings_and_certificates_show_who() {
         "metadata": meta("b"), "roleRef": {"kind": "ClusterRole", "name": "view"},
         "subjects": [
             {"kind": "User", "name": "ann"}, {"kind": "User", "name": "bob"},
-            {"kind": "Group", "name": "dev"}, {"kind": "ServiceAccount", "namespace": "ns", "name": "sa"},
+            {"kind": "Group", "name": "dev"}, {"kind": "ServiceAccount", "namespace": "ns",
+                "name": "sa"},
         ],
     });
     assert_eq!(
@@ -395,7 +232,8 @@ fn bindings_and_certificates_show_who() {
         ["b", "ClusterRole/view", "3d", "ann, bob", "dev", "ns/sa"]
     );
     let request = |status: Value| {
-        let spec = json!({"signerName": "kubernetes.io/kubelet-serving", "username": "system:node:n1", "expirationSeconds": 86400});
+        let spec = json!({"signerName": "kubernetes.io/kubelet-serving",
+            "username": "system:node:n1", "expirationSeconds": 86400});
         cells(
             "certificates.k8s.io",
             "CertificateSigningRequest",
@@ -427,7 +265,8 @@ fn bindings_and_certificates_show_who() {
 
 #[test]
 fn policies_and_levels_show_what_they_refer_to() {
-    let policy = json!({"metadata": meta("p"), "spec": {"validations": [{}, {}], "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}});
+    let policy = json!({"metadata": meta("p"), "spec": {"validations": [{}, {}],
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}});
     assert_eq!(
         cells(
             "admissionregistration.k8s.io",
@@ -454,7 +293,8 @@ fn policies_and_levels_show_what_they_refer_to() {
         "a=b"
     );
     let level = json!({"metadata": meta("l"), "spec": {"type": "Limited", "limited": {
-        "nominalConcurrencyShares": 30, "limitResponse": {"queuing": {"queues": 64, "handSize": 6, "queueLengthLimit": 50}}}}});
+        "nominalConcurrencyShares": 30,
+        "limitResponse": {"queuing": {"queues": 64, "handSize": 6, "queueLengthLimit": 50}}}}});
     let group = "flowcontrol.apiserver.k8s.io";
     assert_eq!(
         cells(group, "PriorityLevelConfiguration", &level),

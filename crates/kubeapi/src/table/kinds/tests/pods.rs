@@ -32,7 +32,9 @@ fn a_running_pod_shows_all_there_is_to_know() {
             "podIP": "10.0.0.7",
             "podIPs": [{"ip": "10.0.0.7"}, {"ip": "fd00::7"}],
             "nominatedNodeName": "n2",
-            "conditions": [{"type": "x/up", "status": "True"}, {"type": "x/warm", "status": "False"}],
+            "conditions": [
+                {"type": "x/up", "status": "True"}, {"type": "x/warm", "status": "False"},
+            ],
             "containerStatuses": [running(true)],
         }),
     );
@@ -119,11 +121,13 @@ fn the_word_for_a_pod_comes_from_its_containers() {
             "0/2 ExitCode:137 0",
         ),
         (
-            json!({"phase": "Failed", "containerStatuses": [ended(json!({"exitCode": 137, "signal": 9}))]}),
+            json!({"phase": "Failed", "containerStatuses": [ended(json!({"exitCode": 137,
+                "signal": 9}))]}),
             "0/2 Signal:9 0",
         ),
         (
-            json!({"phase": "Running", "conditions": ready, "containerStatuses": [done, running(true)]}),
+            json!({"phase": "Running", "conditions": ready, "containerStatuses": [done,
+                running(true)]}),
             "1/2 Running 0",
         ),
         (
@@ -214,7 +218,8 @@ fn an_init_container_that_keeps_running_counts_as_one_of_the_pods() {
         "conditions": [{"type": "Initialized", "status": "True"}],
         "initContainerStatuses": [
             {"name": "side", "started": true, "ready": true, "restartCount": 1,
-             "lastState": {"terminated": {"finishedAt": FIVE_MINUTES_AGO}}, "state": {"running": {}}},
+             "lastState": {"terminated": {"finishedAt": FIVE_MINUTES_AGO}},
+             "state": {"running": {}}},
             {"name": "init", "restartCount": 7, "state": {"terminated": {"exitCode": 0}}},
         ],
         "containerStatuses": [running(true)],

@@ -238,7 +238,10 @@ fn an_autoscaler_shows_what_it_measures_against_what_it_wants() {
     };
     let cpu =
         |target: Value| json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
-    let used = |current: Value| json!({"type": "Resource", "resource": {"name": "cpu", "current": current}});
+    let used = |current: Value| {
+        json!({"type": "Resource", "resource": {"name": "cpu",
+        "current": current}})
+    };
     let half = || cpu(json!({"averageUtilization": 50}));
     assert_eq!(targets(json!([]), json!([])), "<none>");
     assert_eq!(targets(json!([half()]), json!([])), "cpu: <unknown>/50%");

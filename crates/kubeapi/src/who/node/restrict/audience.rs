@@ -1,5 +1,5 @@
-//! Tokens that a node asks for: each for a service account of a pod that runs on it, bound to that pod, and
-//! for an audience that the pod, or a driver of one of its volumes, asks for.
+//! Tokens that a node asks for: each for a service account of a pod that runs on it, bound to that
+//! pod, and for an audience that the pod, or a driver of one of its volumes, asks for.
 
 use serde_json::Value;
 
@@ -61,8 +61,8 @@ fn audience(write: &Write<'_>, pod: &Value, around: &Surroundings<'_>) -> Result
     }
 }
 
-/// Whether the pod, or a driver of one of its volumes, asks for tokens of this audience. An error where that
-/// cannot be told because something is missing, and nothing else asks for it.
+/// Whether the pod, or a driver of one of its volumes, asks for tokens of this audience. An error
+/// where that cannot be told because something is missing, and nothing else asks for it.
 fn asks_for(
     pod: &Value,
     namespace: &str,

@@ -1,5 +1,5 @@
-//! What a node may write: the rules that depend on the content of a write, as Kubernetes' NodeRestriction
-//! has them. Users that are not nodes are not restricted.
+//! What a node may write: the rules that depend on the content of a write, as Kubernetes'
+//! NodeRestriction has them. Users that are not nodes are not restricted.
 
 mod audience; // which tokens a node may ask for
 mod own; // a node's own Node

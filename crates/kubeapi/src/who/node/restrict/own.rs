@@ -83,8 +83,8 @@ fn forbidden_labels<'a>(new: &'a Value, old: &'a Value) -> Vec<&'a str> {
         .collect()
 }
 
-/// Labels under `node-restriction.kubernetes.io` are there to be out of a node's reach; of those under
-/// `kubernetes.io` and `k8s.io` it may set the few that describe the machine.
+/// Labels under `node-restriction.kubernetes.io` are there to be out of a node's reach; of those
+/// under `kubernetes.io` and `k8s.io` it may set the few that describe the machine.
 fn is_forbidden(label: &str) -> bool {
     let prefix = label.split_once('/').map_or("", |(prefix, _)| prefix);
     let under = |domain: &str| {

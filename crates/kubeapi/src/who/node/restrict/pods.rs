@@ -1,4 +1,5 @@
-//! A node's pods: it may mirror those that it runs from files, report on and delete those bound to it.
+//! A node's pods: it may mirror those that it runs from files, report on and delete those bound to
+//! it.
 
 use serde_json::Value;
 
@@ -24,7 +25,8 @@ pub(super) fn check(
             }
         }
         ("", Operation::Update) => write.refuse(format!(
-            "unexpected operation {operation:?}, node {node:?} can only create and delete mirror pods"
+            "unexpected operation {operation:?}, node {node:?} can only create and delete \
+             mirror pods"
         )),
         ("status", Operation::Update) => status(node, write),
         ("status", _) => write.refuse(format!("unexpected operation {operation:?}")),

@@ -1,7 +1,8 @@
-//! The roles and bindings that every cluster begins with, as objects to be created on the first start.
+//! The roles and bindings that every cluster begins with, as objects to be created on the first
+//! start.
 //!
-//! The roles of single controllers (`system:controller:…`) are left out: no controllers run here, and
-//! a real cluster brings its own.
+//! The roles of single controllers (`system:controller:…`) are left out: no controllers run here,
+//! and a real cluster brings its own.
 
 mod roles;
 
@@ -17,7 +18,7 @@ use crate::who::user::{
 
 /// Everything to create: the resource, and the object without uid, version and time.
 pub fn objects_to_create() -> Vec<(Resource, Value)> {
-    let cluster_roles = roles::CLUSTER_ROLES.iter().map(Role::to_json);
+    let cluster_roles = roles::CLUSTER_ROLES.iter().map(|role| role.to_json());
     let cluster_bindings = CLUSTER_BINDINGS
         .iter()
         .map(|(name, subjects)| binding("", name, name, subjects));
@@ -41,7 +42,7 @@ pub fn objects_to_create() -> Vec<(Resource, Value)> {
 
 /// What every node may do, before it is asked which node it is.
 pub(in crate::who) fn node_rules() -> Vec<Rule> {
-    roles::NODE.iter().map(RuleText::to_rule).collect()
+    roles::NODE.iter().map(|rule| rule.to_rule()).collect()
 }
 
 /// A rule in short: lists are words in a string.
@@ -80,7 +81,7 @@ impl RuleText {
         self
     }
 
-    fn to_rule(&self) -> Rule {
+    fn to_rule(self) -> Rule {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         let group = |word: &str| match word {
             "core" => String::new(),
@@ -128,7 +129,7 @@ impl Role {
         self
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(self) -> Value {
         let label = |role: &str| format!("rbac.authorization.k8s.io/aggregate-to-{role}");
         let mut body = object("ClusterRole", self.name);
         if let Some(role) = self.collected_by {
@@ -139,7 +140,7 @@ impl Role {
             labels.insert(label(role), "true".into());
             body["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": labels}]});
         }
-        let rules: Vec<Rule> = self.rules.iter().map(RuleText::to_rule).collect();
+        let rules: Vec<Rule> = self.rules.iter().map(|rule| rule.to_rule()).collect();
         body["rules"] = match rules.is_empty() {
             true => Value::Null,
             false => json!(rules),
@@ -180,13 +181,13 @@ fn binding(namespace: &str, name: &str, role: &str, subjects: &[To]) -> Value {
     }
     body["roleRef"] = json!({"apiGroup": GROUP, "kind": role_kind, "name": role});
     if !subjects.is_empty() {
-        body["subjects"] = subjects.iter().map(To::to_json).collect();
+        body["subjects"] = subjects.iter().map(|subject| subject.to_json()).collect();
     }
     body
 }
 
 impl To {
-    fn to_json(&self) -> Value {
+    fn to_json(self) -> Value {
         match self {
             Self::User(name) => json!({"apiGroup": GROUP, "kind": "User", "name": name}),
             Self::Group(name) => json!({"apiGroup": GROUP, "kind": "Group", "name": name}),

@@ -1,5 +1,5 @@
-//! The cluster roles that every cluster begins with, as a table: the facts of Kubernetes 1.36 with its
-//! default features. Lists are words in a string; the word `core` is the core group.
+//! The cluster roles that every cluster begins with, as a table: the facts of Kubernetes 1.36 with
+//! its default features. Lists are words in a string; the word `core` is the core group.
 
 use super::{Role, RuleText, objects, paths};
 

@@ -489,4 +489,3 @@ const NONE: &str = "None";
 /// Kubernetes' words for what is no address.
 pub(super) const NOT_AN_ADDRESS: &str =
     "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-

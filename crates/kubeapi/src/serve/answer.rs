@@ -1,0 +1,92 @@
+//! An answer -> an HTTP response: status, headers, and a body that may still be in the making.
+
+use bytes::Bytes;
+use http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER, VARY,
+    WARNING, WWW_AUTHENTICATE,
+};
+use http::{Response, StatusCode};
+
+use super::payload::Payload;
+use crate::Status;
+
+/// What goes back to a client.
+pub(super) struct Answer {
+    pub(super) code: u16,
+    pub(super) content_type: &'static str,
+    pub(super) payload: Payload,
+    pub(super) warnings: Vec<String>,
+    pub(super) etag: Option<String>,
+}
+
+pub(super) const JSON: &str = "application/json";
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
+
+/// Bodies from this size on are compressed for clients that want it: what a kube-apiserver compresses.
+pub(super) const GZIP_BYTES_MIN: usize = 128 * 1024;
+
+impl Answer {
+    /// A whole body.
+    pub(super) fn full(code: u16, content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        Self::streamed(code, content_type, Payload::full(body.into()))
+    }
+
+    /// JSON.
+    pub(super) fn json(code: u16, body: &serde_json::Value) -> Self {
+        Self::full(code, JSON, body.to_string())
+    }
+
+    /// A body that is made while the client reads.
+    pub(super) fn streamed(code: u16, content_type: &'static str, payload: Payload) -> Self {
+        Self { code, content_type, payload, warnings: Vec::new(), etag: None }
+    }
+
+    /// The HTTP response. `gzip` says whether the client takes compressed bodies.
+    pub(super) fn into_response(self, request_number: u64, gzip: bool) -> Response<Payload> {
+        let payload = if gzip { self.payload.compressed(GZIP_BYTES_MIN) } else { self.payload };
+        let compressed = payload.is_compressed();
+        let mut response = Response::new(payload);
+        *response.status_mut() =
+            StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        headers.insert(AUDIT_ID, HeaderValue::from(request_number));
+        if compressed {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+        }
+        for warning in self.warnings {
+            let text = warning.replace(['"', '\\'], "'");
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
+                headers.append(WARNING, value);
+            }
+        }
+        if let Some(value) = self.etag.and_then(|etag| HeaderValue::from_str(&etag).ok()) {
+            headers.insert(ETAG, value);
+        }
+        response
+    }
+}
+
+impl From<Status> for Answer {
+    fn from(status: Status) -> Self {
+        Self::json(status.code, &status.to_json())
+    }
+}
+
+/// A refusal as a response, with the headers that go with it.
+pub(super) fn refusal(status: Status, request_number: u64) -> Response<Payload> {
+    let (code, retry) = (status.code, status.retry_after_seconds());
+    let mut response = Answer::from(status).into_response(request_number, false);
+    if let Some(seconds) = retry {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if code == 401 {
+        let challenge = HeaderValue::from_static("Bearer");
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
+
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");

@@ -1,0 +1,54 @@
+//! A connection and its headers -> a user. The certificate comes first, then a bearer token; who has neither is anonymous.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use object::{ObjectName, Resource};
+
+use super::Api;
+use super::connection::Peer;
+use crate::Status;
+use crate::who::User;
+use crate::who::token::{Record, Referent};
+
+/// Who sends a request.
+pub(super) fn user(api: &Api, peer: &Peer, headers: &HeaderMap) -> Result<Arc<User>, Status> {
+    if let Some(user) = &peer.user {
+        return Ok(user.clone());
+    }
+    let Some(header) = headers.get(AUTHORIZATION) else {
+        return Ok(Arc::new(User::anonymous()));
+    };
+    let text = header.to_str().map_err(|_| Status::unauthorized())?;
+    let (scheme, token) = text.trim().split_once(' ').ok_or_else(Status::unauthorized)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(Status::unauthorized());
+    }
+    let now = api.clock.wall().as_second();
+    let verified = api.verifier.verify(token.trim(), now, &|referent| exists(api, referent));
+    match verified {
+        Ok(verified) => Ok(Arc::new(verified.user.authenticated())),
+        Err(why) => {
+            tracing::debug!(%why, "a token was refused");
+            Err(why.status())
+        }
+    }
+}
+
+/// What is known of an object that a token depends on.
+pub(super) fn exists(api: &Api, referent: Referent<'_>) -> Option<Record> {
+    let (plural, namespace, name) = match referent {
+        Referent::ServiceAccount { namespace, name } => ("serviceaccounts", namespace, name),
+        Referent::Pod { namespace, name } => ("pods", namespace, name),
+        Referent::Secret { namespace, name } => ("secrets", namespace, name),
+        Referent::Node { name } => ("nodes", "", name),
+    };
+    let row = api.reader.row(&Resource::new("", plural), &ObjectName::new(namespace, name))?;
+    let deleted = row.header.lifecycle.as_ref().and_then(|life| life.deletion_timestamp.as_ref());
+    let deleted_at = deleted.and_then(|text| text.parse::<jiff::Timestamp>().ok());
+    Some(Record {
+        uid: row.header.uid.to_string(),
+        deleted_at: deleted_at.map(|moment| moment.as_second()),
+    })
+}

@@ -1,0 +1,38 @@
+//! A request's body, within limits of size and time.
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+
+use super::limits::{BODY_BYTES_MAX, BODY_IDLE_MAX};
+use crate::Status;
+
+/// Reads a whole body.
+pub(super) async fn body(mut incoming: Incoming) -> Result<Bytes, Status> {
+    let announced = incoming.size_hint().lower();
+    if announced > BODY_BYTES_MAX as u64 {
+        return Err(too_large());
+    }
+    let mut whole = BytesMut::new();
+    loop {
+        let next = tokio::time::timeout(BODY_IDLE_MAX, incoming.frame()).await;
+        let frame = match next {
+            Ok(Some(Ok(frame))) => frame,
+            Ok(Some(Err(error))) => {
+                return Err(Status::bad_request(format!("the body could not be read: {error}")));
+            }
+            Ok(None) => return Ok(whole.freeze()),
+            Err(_) => return Err(Status::new(408, "Timeout", "the body did not come in time")),
+        };
+        if let Ok(data) = frame.into_data() {
+            if whole.len() + data.len() > BODY_BYTES_MAX {
+                return Err(too_large());
+            }
+            whole.extend_from_slice(&data);
+        }
+    }
+}
+
+fn too_large() -> Status {
+    Status::too_large(format!("limit is {BODY_BYTES_MAX}"))
+}

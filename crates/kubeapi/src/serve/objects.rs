@@ -1,0 +1,192 @@
+//! Requests about objects: reads are answered here, writes are handed to the place where they are done.
+
+use std::sync::Arc;
+
+use http::Method;
+use http::header::CONTENT_TYPE;
+use hyper::body::Incoming;
+
+use super::answer::{Answer, JSON};
+use super::connection::{Peer, Source};
+use super::payload::Payload;
+use super::route::{Asked, accept, is_watch, write_verb};
+use super::{Api, intake, reviews};
+use crate::Status;
+use crate::catalog::Kind;
+use crate::read::encode::Encoder;
+use crate::read::options::{ListOptions, WatchOptions};
+use crate::read::watch::{Begun, Surroundings};
+use crate::read::{get, list, question, watch};
+use crate::request::{Form, Query, ResourcePath};
+use crate::table::Include;
+use crate::write::order::{Order, WrittenBody};
+
+/// Answers a request about objects.
+pub(super) async fn answer(
+    api: &Arc<Api>,
+    peer: &Peer,
+    asked: Asked,
+    path: ResourcePath,
+    body: Incoming,
+) -> Result<Answer, Status> {
+    let found = api.catalog.find(&path.group, &path.version, &path.resource);
+    let kind = found.ok_or_else(Status::no_such_path)?;
+    check_shape(&kind, &path, &asked.method)?;
+    if matches!(asked.method, Method::GET | Method::HEAD) {
+        return read(api, peer, &asked, kind, &path).await;
+    }
+    write(api, asked, kind, path, body).await
+}
+
+/// Paths that no kind has: a namespace where there are none, a part that is not served.
+fn check_shape(kind: &Kind, path: &ResourcePath, method: &Method) -> Result<(), Status> {
+    let own_name = &*kind.plural == "namespaces" && kind.group.is_empty();
+    let misplaced = !kind.namespaced && !path.namespace.is_empty() && !own_name;
+    let nowhere = kind.namespaced && path.namespace.is_empty() && !path.name.is_empty();
+    if misplaced || nowhere || !path.rest.is_empty() {
+        return Err(Status::no_such_path());
+    }
+    let verb = match (method.as_str(), path.name.is_empty()) {
+        ("GET" | "HEAD", true) => "list",
+        ("GET" | "HEAD", false) => "get",
+        _ => write_verb(method, path)?.word(),
+    };
+    let allowed = match path.subresource.as_str() {
+        "" => kind.allows(verb),
+        part => match kind.subresource(part) {
+            None => return Err(Status::no_such_path()),
+            Some(part) => part.verbs.iter().any(|allowed| **allowed == *verb),
+        },
+    };
+    // A collection is created in, an object is not; an object is replaced, a collection is not.
+    let fits = match (method.as_str(), path.name.is_empty(), path.subresource.is_empty()) {
+        ("POST", false, true) | ("PUT" | "PATCH", true, _) => false,
+        ("POST", true, true) => !kind.namespaced || !path.namespace.is_empty(),
+        _ => true,
+    };
+    match allowed && fits {
+        true => Ok(()),
+        false => Err(Status::method_not_allowed()),
+    }
+}
+
+async fn read(
+    api: &Arc<Api>,
+    peer: &Peer,
+    asked: &Asked,
+    kind: Arc<Kind>,
+    path: &ResourcePath,
+) -> Result<Answer, Status> {
+    let query = &asked.query;
+    let encoder = encoder(asked, kind.clone())?;
+    if is_watch(path, query) {
+        return watching(api, peer, asked, encoder, path).await;
+    }
+    let pass = api.gate.request(&asked.user.name)?;
+    let now = api.clock.wall();
+    if !path.subresource.is_empty() {
+        return part(api, &encoder, path, query).await;
+    }
+    if !path.name.is_empty() {
+        let bytes = get::get(&api.reader, &encoder, path, query, now).await?;
+        return Ok(Answer::full(200, JSON, bytes));
+    }
+    let options = ListOptions::parse(query)?;
+    let want = question::want(&kind, path, query)?;
+    let listing = list::list(&api.reader, encoder, &want, &options, now).await?;
+    let mut payload = Payload::list(listing)?.holding(pass);
+    if let Some(pieces) = payload.pieces() {
+        peer.look_after(Source::List(pieces), &payload.alive());
+    }
+    Ok(Answer::streamed(200, JSON, payload))
+}
+
+/// A part of an object. The status is read with the whole; a scale is made from it.
+async fn part(
+    api: &Api,
+    encoder: &Encoder,
+    path: &ResourcePath,
+    query: &Query,
+) -> Result<Answer, Status> {
+    let now = api.clock.wall();
+    match path.subresource.as_str() {
+        "scale" => {
+            let object = get::find(&api.reader, &encoder.kind, path)?;
+            let scale = crate::write::scale::of_object(&encoder.kind, &object.bytes)?;
+            Ok(Answer::json(200, &scale))
+        }
+        _ => {
+            let bytes = get::get(&api.reader, encoder, path, query, now).await?;
+            Ok(Answer::full(200, JSON, bytes))
+        }
+    }
+}
+
+async fn watching(
+    api: &Arc<Api>,
+    peer: &Peer,
+    asked: &Asked,
+    encoder: Encoder,
+    path: &ResourcePath,
+) -> Result<Answer, Status> {
+    let kind = encoder.kind.clone();
+    if !kind.allows("watch") {
+        return Err(Status::method_not_allowed());
+    }
+    let options = WatchOptions::parse(&asked.query, &kind.group, &kind.plural)?;
+    let want = question::want(&kind, path, &asked.query)?;
+    let pass = api.gate.watch(&asked.user.name)?;
+    let around = Surroundings {
+        clock: api.clock.clone(),
+        shutdown: api.shutdown.clone(),
+        spread: api.spread(),
+    };
+    let payload = match watch::watch(&api.reader, encoder, want, &options, around).await? {
+        Begun::Ended(event) => Payload::full(event),
+        Begun::Watching(watching) => {
+            let gauge = watching.gauge();
+            let mut payload = Payload::watch(watching);
+            peer.look_after(Source::Watch(gauge), &payload.alive());
+            payload
+        }
+    };
+    Ok(Answer::streamed(200, JSON, payload.holding(pass)))
+}
+
+async fn write(
+    api: &Arc<Api>,
+    asked: Asked,
+    kind: Arc<Kind>,
+    path: ResourcePath,
+    body: Incoming,
+) -> Result<Answer, Status> {
+    let _pass = api.gate.request(&asked.user.name)?;
+    let content_type = asked.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = content_type.and_then(|text| text.split(';').next()).unwrap_or("");
+    let content_type = content_type.trim().to_ascii_lowercase();
+    let verb = write_verb(&asked.method, &path)?;
+    let encoder = encoder(&asked, kind.clone())?;
+    let body = intake::body(body).await?;
+    let (query, user) = (asked.query, asked.user);
+    let order = Order { verb, kind, path, query, body, content_type, user };
+    if reviews::is_review(&order.kind) {
+        return reviews::answer(api, &order);
+    }
+    let Some(writes) = &api.writes else {
+        return Err(Status::method_not_allowed());
+    };
+    let written = writes.write(order).await?;
+    let bytes = match written.body {
+        WrittenBody::Object(bytes) => encoder.object(&bytes, api.clock.wall())?,
+        WrittenBody::Verbatim(bytes) => bytes,
+    };
+    let mut answer = Answer::full(written.code, JSON, bytes);
+    answer.warnings = written.warnings;
+    Ok(answer)
+}
+
+fn encoder(asked: &Asked, kind: Arc<Kind>) -> Result<Encoder, Status> {
+    let form = Form::negotiate(&accept(&asked.headers), asked.query.switch("pretty"))?;
+    let include = Include::parse(asked.query.text("includeObject"))?;
+    Ok(Encoder::new(kind, form, include))
+}

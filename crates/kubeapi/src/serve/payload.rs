@@ -1,0 +1,198 @@
+//! A response's body: whole, or made piece by piece while the client reads.
+
+use std::io::Write;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http_body::{Body, Frame, SizeHint};
+
+use super::limits::Pass;
+use crate::Status;
+use crate::read::list::Listing;
+use crate::read::watch::{Turn, Watching};
+
+/// The body of every response.
+pub(super) struct Payload {
+    source: Source,
+    gzip: Option<GzEncoder<Vec<u8>>>,
+    /// Places that the response holds until its last byte is taken.
+    _passes: Vec<Pass>,
+    _alive: Option<Arc<()>>,
+}
+
+enum Source {
+    Full(Option<Bytes>),
+    /// A list whose first piece was made already.
+    List { first: Option<Bytes>, rest: Box<Listing>, pieces: Arc<AtomicU64> },
+    Watch(WatchState),
+}
+
+enum WatchState {
+    Ready(Box<Watching>),
+    Waiting(Pin<Box<dyn Future<Output = Box<Watching>> + Send>>),
+    Ended,
+}
+
+impl Payload {
+    fn new(source: Source) -> Self {
+        Self { source, gzip: None, _passes: Vec::new(), _alive: None }
+    }
+
+    pub(super) fn full(bytes: Bytes) -> Self {
+        Self::new(Source::Full(Some(bytes)))
+    }
+
+    /// A list. A short one is whole at once, and a fault in it can still be answered as one.
+    pub(super) fn list(mut listing: Listing) -> Result<Self, Status> {
+        let first = listing.next_piece()?;
+        if listing.is_done() {
+            return Ok(Self::full(first.unwrap_or_default()));
+        }
+        let rest = Box::new(listing);
+        Ok(Self::new(Source::List { first, rest, pieces: Arc::default() }))
+    }
+
+    pub(super) fn watch(watching: Box<Watching>) -> Self {
+        Self::new(Source::Watch(WatchState::Ready(watching)))
+    }
+
+    /// The body holds this place until it ends.
+    pub(super) fn holding(mut self, pass: Pass) -> Self {
+        self._passes.push(pass);
+        self
+    }
+
+    /// `alive` lives as long as the body.
+    pub(super) fn alive(&mut self) -> Arc<()> {
+        self._alive.get_or_insert_default().clone()
+    }
+
+    /// Pieces taken so far, for a list that is not whole yet.
+    pub(super) fn pieces(&self) -> Option<Arc<AtomicU64>> {
+        match &self.source {
+            Source::List { pieces, .. } => Some(pieces.clone()),
+            Source::Full(_) | Source::Watch(_) => None,
+        }
+    }
+
+    /// Compresses what is worth it. A watch never is: its events must not wait for each other.
+    pub(super) fn compressed(mut self, bytes_min: usize) -> Self {
+        let worth = match &self.source {
+            Source::Full(bytes) => bytes.as_ref().is_some_and(|bytes| bytes.len() >= bytes_min),
+            Source::List { .. } => true,
+            Source::Watch(_) => false,
+        };
+        if worth {
+            self.gzip = Some(GzEncoder::new(Vec::new(), Compression::fast()));
+        }
+        self
+    }
+
+    pub(super) fn is_compressed(&self) -> bool {
+        self.gzip.is_some()
+    }
+}
+
+impl Source {
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
+        match self {
+            Self::Full(bytes) => Poll::Ready(bytes.take().map(Ok)),
+            Self::List { first, rest, pieces } => {
+                pieces.fetch_add(1, Ordering::Relaxed);
+                match first.take() {
+                    Some(first) => Poll::Ready(Some(Ok(first))),
+                    None => Poll::Ready(rest.next_piece().transpose()),
+                }
+            }
+            Self::Watch(state) => state.poll_event(cx).map(|bytes| bytes.map(Ok)),
+        }
+    }
+}
+
+impl WatchState {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            match std::mem::replace(self, Self::Ended) {
+                Self::Ended => return Poll::Ready(None),
+                Self::Ready(mut watching) => match watching.turn() {
+                    Turn::Send(bytes) => {
+                        *self = Self::Ready(watching);
+                        return Poll::Ready(Some(bytes));
+                    }
+                    Turn::End => return Poll::Ready(None),
+                    Turn::Wait => {
+                        *self = Self::Waiting(Box::pin(async move {
+                            watching.wait().await;
+                            watching
+                        }));
+                    }
+                },
+                Self::Waiting(mut waiting) => match waiting.as_mut().poll(cx) {
+                    Poll::Ready(watching) => *self = Self::Ready(watching),
+                    Poll::Pending => {
+                        *self = Self::Waiting(waiting);
+                        return Poll::Pending;
+                    }
+                },
+            }
+        }
+    }
+}
+
+impl Body for Payload {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let this = self.get_mut();
+        loop {
+            let piece = match ready!(this.source.poll_piece(cx)) {
+                Some(Ok(piece)) => Some(piece),
+                Some(Err(status)) => {
+                    // The head is long gone: all that is left is to end the connection, so that nobody takes a part for the whole.
+                    tracing::error!(error = %status, "a response was cut short");
+                    return Poll::Ready(Some(Err(status)));
+                }
+                None => None,
+            };
+            let Some(gzip) = &mut this.gzip else {
+                return Poll::Ready(piece.map(Frame::data).map(Ok));
+            };
+            match piece {
+                Some(piece) => {
+                    gzip.write_all(&piece).expect("memory takes all bytes");
+                    let made = std::mem::take(gzip.get_mut());
+                    if !made.is_empty() {
+                        return Poll::Ready(Some(Ok(Frame::data(made.into()))));
+                    }
+                }
+                None => {
+                    let gzip = this.gzip.take().expect("it was there a line above");
+                    let rest = gzip.finish().expect("memory takes all bytes");
+                    this.source = Source::Full(None);
+                    return Poll::Ready(Some(Ok(Frame::data(rest.into()))));
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.gzip.is_none() && matches!(self.source, Source::Full(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match (&self.source, &self.gzip) {
+            (Source::Full(Some(bytes)), None) => SizeHint::with_exact(bytes.len() as u64),
+            (Source::Full(None), None) => SizeHint::with_exact(0),
+            _ => SizeHint::default(),
+        }
+    }
+}

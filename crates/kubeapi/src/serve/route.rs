@@ -1,0 +1,139 @@
+//! A request -> who asks, whether he may, and which part answers. The order is the same for every request.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use http::header::{ACCEPT, ACCEPT_ENCODING};
+use http::{HeaderMap, Method, Request, Response};
+use hyper::body::Incoming;
+
+use super::answer::{Answer, refusal};
+use super::connection::Peer;
+use super::payload::Payload;
+use super::{Api, identity, objects, paths};
+use crate::Status;
+use crate::request::{Query, ResourcePath, Target};
+use crate::who::impersonate::Wanted;
+use crate::who::question::field_requirements;
+use crate::who::{Attributes, Place, User};
+use crate::write::order::Verb;
+
+/// A request that was decoded, and whose sender is known.
+pub(super) struct Asked {
+    pub(super) user: Arc<User>,
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) query: Query,
+}
+
+/// Answers one request.
+pub(super) async fn answer(
+    api: Arc<Api>,
+    peer: Arc<Peer>,
+    request: Request<Incoming>,
+) -> Response<Payload> {
+    let number = api.counter.fetch_add(1, Ordering::Relaxed) + 1;
+    let (parts, body) = request.into_parts();
+    let gzip = takes_gzip(&parts.headers);
+    let head = parts.method == Method::HEAD;
+    let answered = async {
+        let target = Target::parse(parts.uri.path())?;
+        let query = Query::parse(parts.uri.query().unwrap_or(""))?;
+        let user = identity::user(&api, &peer, &parts.headers)?;
+        let (method, headers) = (parts.method, parts.headers);
+        let mut asked = Asked { user, method, headers, query };
+        authorize(&api, &mut asked, &target)?;
+        match target {
+            Target::Other(segments) => paths::answer(&api, &asked, &segments),
+            Target::Resource(path) => objects::answer(&api, &peer, asked, path, body).await,
+        }
+    };
+    let answered: Result<Answer, Status> = answered.await;
+    match answered {
+        Ok(answer) if head => {
+            let mut response = answer.into_response(number, false);
+            *response.body_mut() = Payload::full(bytes::Bytes::new());
+            response
+        }
+        Ok(answer) => answer.into_response(number, gzip),
+        Err(status) => refusal(status, number),
+    }
+}
+
+/// Lets the request through as the user it may be, or refuses it.
+fn authorize(api: &Api, asked: &mut Asked, target: &Target) -> Result<(), Status> {
+    let question = question(asked, target)?;
+    let authorizer = api.authorizer.read();
+    let Some(wanted) = Wanted::from_headers(&asked.headers)? else {
+        return authorizer.check(&question);
+    };
+    let user = wanted.become_allowed(&question, &|question| authorizer.decide(question))?;
+    asked.user = Arc::new(user);
+    let question = Attributes { user: asked.user.clone(), ..question };
+    authorizer.check(&question)
+}
+
+fn question(asked: &Asked, target: &Target) -> Result<Attributes, Status> {
+    let path = match target {
+        Target::Other(segments) => {
+            let verb = asked.method.as_str().to_ascii_lowercase();
+            return Ok(Attributes::path(&asked.user, &verb, &format!("/{}", segments.join("/"))));
+        }
+        Target::Resource(path) => path,
+    };
+    let verb = verb(&asked.method, path, &asked.query)?;
+    let mut place = Place::new(&path.group, &path.resource, &path.namespace);
+    place.version.clone_from(&path.version);
+    place.subresource.clone_from(&path.subresource);
+    place.name.clone_from(&path.name);
+    if matches!(verb, "list" | "watch" | "deletecollection") {
+        place.fields = field_requirements(asked.query.text("fieldSelector")).unwrap_or_default();
+        let named = place.fields.iter().find(|field| field.field == "metadata.name");
+        if let Some(named) = named.filter(|_| place.name.is_empty()) {
+            place.name = named.value.clone();
+        }
+    }
+    Ok(Attributes::resource(&asked.user, verb, place))
+}
+
+/// The verb as rules spell it.
+fn verb(method: &Method, path: &ResourcePath, query: &Query) -> Result<&'static str, Status> {
+    Ok(match (method.as_str(), path.name.is_empty()) {
+        ("GET" | "HEAD", _) if is_watch(path, query) => "watch",
+        ("GET" | "HEAD", true) => "list",
+        ("GET" | "HEAD", false) => "get",
+        _ => write_verb(method, path)?.word(),
+    })
+}
+
+/// Whether a read is a watch.
+pub(super) fn is_watch(path: &ResourcePath, query: &Query) -> bool {
+    path.watch || (query.switch("watch") && path.subresource.is_empty())
+}
+
+/// Which write a method means.
+pub(super) fn write_verb(method: &Method, path: &ResourcePath) -> Result<Verb, Status> {
+    match (method.as_str(), path.name.is_empty()) {
+        ("POST", _) => Ok(Verb::Create),
+        ("PUT", _) => Ok(Verb::Update),
+        ("PATCH", _) => Ok(Verb::Patch),
+        ("DELETE", true) => Ok(Verb::DeleteCollection),
+        ("DELETE", false) => Ok(Verb::Delete),
+        _ => Err(Status::method_not_allowed()),
+    }
+}
+
+/// The Accept header, all of its lines as one.
+pub(super) fn accept(headers: &HeaderMap) -> String {
+    let lines = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    lines.collect::<Vec<_>>().join(",")
+}
+
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|coding| {
+        let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
+        let refused = parameters.replace(' ', "").trim_end_matches(['0', '.']) == "q=";
+        name.trim().eq_ignore_ascii_case("gzip") && !refused
+    })
+}
