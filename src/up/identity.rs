@@ -66,19 +66,11 @@ impl Identity {
     }
 
     /// How the API speaks TLS.
-    #[expect(
-        dead_code,
-        reason = "read by the API, which is plugged in at up/serve.rs"
-    )]
     pub(crate) fn tls(&self) -> Arc<ServerConfig> {
         self.0.tls.clone()
     }
 
     /// The P-256 key that signs service-account tokens. A secret.
-    #[expect(
-        dead_code,
-        reason = "read by the API, which is plugged in at up/serve.rs"
-    )]
     pub(crate) fn signing_key(&self) -> &PrivatePkcs8KeyDer<'static> {
         &self.0.signing_key
     }

@@ -70,10 +70,7 @@ impl Gauge {
 
     /// How many steps of history wait to be taken.
     pub fn behind(&self) -> u64 {
-        self.slot
-            .table
-            .read()
-            .steps_left(self.taken())
+        self.slot.table.read().steps_left(self.taken())
     }
 }
 

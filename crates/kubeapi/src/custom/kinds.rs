@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::definition::{Definition, Names, Version};
+use super::scale::ScalePaths;
 use crate::catalog::{CustomKind, Kind, PrinterColumn, Subresource};
 use crate::schema::SchemaRef;
 use crate::schema::structural::{self, TooDeep};
@@ -85,7 +86,12 @@ fn custom(definition: &Definition, version: &Version) -> CustomKind {
         columns: columns.collect(),
         selectable: selectable.collect(),
         storage: version.storage,
+        stored_in: definition
+            .storage_version()
+            .map_or("", |stored| &stored.name)
+            .into(),
         preserve_unknown: definition.spec.preserve_unknown_fields.unwrap_or(false),
+        scale: version.scale().map(ScalePaths::of_custom),
     }
 }
 

@@ -20,7 +20,6 @@ pub mod scale; // the scale of anything that has replicas
 pub mod settle; // names and conditions, as the controllers would set them
 mod approval; // the annotation that protected groups need
 mod cause; // the words for what is wrong with a field
-mod names; // DNS labels and subdomains
 mod prepare; // defaults, and what a writer cannot set
 mod validate; // what is wrong with a definition
 #[cfg(test)]
@@ -55,6 +54,14 @@ pub fn admit_status_update(object: &mut Value, old: &Value) -> Result<(), Status
     prepare::for_status_update(object, old);
     let definition = Definition::read(object)?;
     refuse(&definition, validate::status(&definition))
+}
+
+/// The kinds that a stored definition brings, ready for the catalog.
+pub fn served(bytes: &[u8]) -> Result<Vec<std::sync::Arc<crate::catalog::Kind>>, Status> {
+    let object = serde_json::from_slice(bytes)
+        .map_err(|error| Status::internal(format!("a definition cannot be read: {error}")))?;
+    kinds::kinds(&Definition::read(&object)?)
+        .map_err(|error| Status::internal(format!("a schema cannot be read: {error}")))
 }
 
 fn refuse(definition: &Definition, causes: Vec<crate::status::Cause>) -> Result<(), Status> {

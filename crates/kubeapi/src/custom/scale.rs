@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::cause::invalid;
 use super::definition::ScaleFields;
 use crate::Status;
+use crate::catalog::Kind;
 use crate::table::labels::{joined_labels, selector_text};
 
 /// Where replicas and the selector stand in the objects of a resource.
@@ -41,6 +42,14 @@ enum Missing {
 }
 
 impl ScalePaths {
+    /// The paths of a kind, if it can be scaled.
+    pub fn of_kind(kind: &Kind) -> Option<Self> {
+        match &kind.custom {
+            Some(custom) => custom.scale.clone(),
+            None => Self::of_built_in(&kind.group, &kind.plural),
+        }
+    }
+
     /// The paths of a built-in resource that can be scaled.
     pub fn of_built_in(group: &str, plural: &str) -> Option<Self> {
         let selector = way(".spec.selector");

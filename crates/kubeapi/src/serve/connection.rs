@@ -1,4 +1,5 @@
-//! An accepted stream -> requests. HTTP/1.1 or HTTP/2 as the two ends agreed; a client that takes nothing is cut, never skipped.
+//! An accepted stream -> requests. HTTP/1.1 or HTTP/2 as the two ends agreed; a client that takes
+//! nothing is cut, never skipped.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -31,7 +32,8 @@ pub(super) struct Watched {
     source: Source,
     /// Gone when the stream is.
     alive: std::sync::Weak<()>,
-    /// What had been taken at the last look, if more was waiting: the same at the next look means that nothing moves.
+    /// What had been taken at the last look, if more was waiting: the same at the next look means
+    /// that nothing moves.
     taken: Option<u64>,
 }
 
@@ -46,7 +48,11 @@ pub(super) enum Source {
 impl Peer {
     /// Keeps an eye on a stream as long as `alive` lives.
     pub(super) fn look_after(&self, source: Source, alive: &Arc<()>) {
-        let watched = Watched { source, alive: Arc::downgrade(alive), taken: None };
+        let watched = Watched {
+            source,
+            alive: Arc::downgrade(alive),
+            taken: None,
+        };
         self.streams.lock().push(watched);
     }
 
@@ -76,7 +82,10 @@ pub async fn serve(api: Arc<Api>, accepted: Accepted) {
             return;
         }
     };
-    let peer = Arc::new(Peer { user, streams: Mutex::default() });
+    let peer = Arc::new(Peer {
+        user,
+        streams: Mutex::default(),
+    });
     let ended = match accepted.protocol {
         Protocol::Http1 => http1(api, peer, accepted).await,
         Protocol::Http2 => http2(api, peer, accepted).await,
@@ -135,7 +144,8 @@ async fn http2(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
     connection.await
 }
 
-/// Comes back when a stream of this connection is stuck: its client takes nothing although something waits for it.
+/// Comes back when a stream of this connection is stuck: its client takes nothing although
+/// something waits for it.
 async fn stuck(peer: &Peer) {
     loop {
         tokio::time::sleep(STALL_TIME_MAX).await;

@@ -1,11 +1,12 @@
-//! The log -> what the server itself must know of its content: who may what, and which custom kinds there are.
+//! The log -> what the server itself must know of its content: who may what, and which custom kinds
+//! there are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use object::select::Selector;
 use object::{ObjectName, Resource};
-use store::{At, Ended, Part, Range, ReadFailed, Reader, Refused, Step, Want, Watch, What};
+use store::{At, Ended, Part, Range, ReadFailed, Refused, Step, Want, Watch, What};
 
 use super::Api;
 use crate::custom;
@@ -15,6 +16,8 @@ use crate::who::Authorizer;
 pub struct Feeds {
     api: Arc<Api>,
     watches: Vec<Watch>,
+    /// The definitions of custom kinds that the catalog was told of.
+    defined: BTreeSet<ObjectName>,
 }
 
 /// Why the server cannot know its own content.
@@ -33,13 +36,12 @@ pub enum FeedFailed {
 impl Feeds {
     /// Reads what there is. When this returns, permissions and custom kinds are complete.
     pub fn start(api: Arc<Api>) -> Result<Self, FeedFailed> {
-        let mut resources = Authorizer::resources();
-        resources.push(definitions());
-        let mut feeds = Self { api, watches: Vec::new() };
-        for resource in resources {
-            let watch = feeds.load(&resource)?;
-            feeds.watches.extend(watch);
-        }
+        let mut feeds = Self {
+            api,
+            watches: Vec::new(),
+            defined: BTreeSet::new(),
+        };
+        feeds.load_all()?;
         Ok(feeds)
     }
 
@@ -60,30 +62,59 @@ impl Feeds {
     fn catch_up(&mut self) -> Result<(), FeedFailed> {
         for index in 0..self.watches.len() {
             loop {
-                let events = match self.watches[index].step() {
-                    Ok(Step::Events(events)) => events,
+                match self.watches[index].step() {
                     Ok(Step::Progress(_)) => break,
-                    Err(Ended::Lagged | Ended::Replaced | Ended::Damaged) => {
-                        let resource = self.watches[index].resource().clone();
-                        match self.load(&resource)? {
-                            Some(watch) => self.watches[index] = watch,
-                            None => break,
+                    Ok(Step::Events(events)) => {
+                        for event in events {
+                            self.take(index, &event)?;
                         }
-                        continue;
                     }
-                };
-                for event in events {
-                    self.take(index, &event)?;
+                    // What was missed is not known, so everything is read afresh.
+                    Err(Ended::Lagged | Ended::Replaced | Ended::Damaged) => {
+                        return self.load_all();
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    fn take(&self, index: usize, event: &store::Event) -> Result<(), FeedFailed> {
-        let What::Changed { before, after } = &event.what else { return Ok(()) };
+    /// Reads everything afresh and follows it from there.
+    fn load_all(&mut self) -> Result<(), FeedFailed> {
+        let mut authorizer = Authorizer::default();
+        let mut watches = Vec::new();
+        for resource in Authorizer::resources() {
+            watches.extend(self.load(&resource, |name, bytes| {
+                grant(&mut authorizer, &resource, name, bytes)
+            })?);
+        }
+        let mut found = BTreeMap::new();
+        let definitions = definitions();
+        watches.extend(self.load(&definitions, |name, bytes| {
+            found.insert(name.clone(), bytes.to_vec());
+        })?);
+        for gone in self
+            .defined
+            .iter()
+            .filter(|name| !found.contains_key(*name))
+        {
+            self.api.catalog.remove_custom(gone.as_str());
+        }
+        self.defined = found.keys().cloned().collect();
+        found
+            .iter()
+            .for_each(|(name, bytes)| self.define(name, bytes));
+        *self.api.authorizer.write() = authorizer;
+        self.watches = watches;
+        Ok(())
+    }
+
+    fn take(&mut self, index: usize, event: &store::Event) -> Result<(), FeedFailed> {
+        let What::Changed { before, after } = &event.what else {
+            return Ok(());
+        };
         let watch = &self.watches[index];
-        let resource = watch.resource();
+        let resource = &watch.resource().clone();
         match (after, before) {
             (Some(row), _) => {
                 let bytes = watch.reader().event_bytes(resource, event, row);
@@ -96,11 +127,20 @@ impl Feeds {
         Ok(())
     }
 
-    /// Reads all of a resource afresh and follows it from there. Nothing, if it is not served here.
-    fn load(&self, resource: &Resource) -> Result<Option<Watch>, FeedFailed> {
+    /// Reads all of a resource, and gives the place to follow it from. Nothing, if it is not served
+    /// here.
+    fn load(
+        &self,
+        resource: &Resource,
+        mut put: impl FnMut(&ObjectName, &[u8]),
+    ) -> Result<Option<Watch>, FeedFailed> {
         let reader = &self.api.reader;
-        let want =
-            Want { resource: resource.clone(), range: Range::All, selector: Selector::default() };
+        let (range, selector) = (Range::All, Selector::default());
+        let want = Want {
+            resource: resource.clone(),
+            range,
+            selector,
+        };
         let failed = |refused: Refused| unreadable(resource, refused.into());
         let page = match reader.page(&want, &At::Now, &Part::default()) {
             Ok(page) => page,
@@ -108,26 +148,26 @@ impl Feeds {
             Err(refused) => return Err(failed(refused)),
         };
         let watch = reader.watch(&want, &page.version).map_err(failed)?;
-        let mut known = known(reader, resource);
         for row in &page.rows {
-            let bytes = page.bytes(row).map_err(|source| unreadable(resource, source.into()))?;
-            self.put(resource, &row.header.name, &bytes);
-            known.remove(&row.header.name);
+            let bytes = page
+                .bytes(row)
+                .map_err(|source| unreadable(resource, source.into()))?;
+            put(&row.header.name, &bytes);
         }
         Ok(Some(watch))
     }
 
-    fn put(&self, resource: &Resource, name: &ObjectName, bytes: &[u8]) {
+    fn put(&mut self, resource: &Resource, name: &ObjectName, bytes: &[u8]) {
         if *resource == definitions() {
+            self.defined.insert(name.clone());
             return self.define(name, bytes);
         }
-        if let Err(error) = self.api.authorizer.write().handle_put(resource, name, bytes) {
-            tracing::warn!(%error, "an object that grants permissions cannot be read");
-        }
+        grant(&mut self.api.authorizer.write(), resource, name, bytes);
     }
 
-    fn delete(&self, resource: &Resource, name: &ObjectName) {
+    fn delete(&mut self, resource: &Resource, name: &ObjectName) {
         if *resource == definitions() {
+            self.defined.remove(name);
             return self.api.catalog.remove_custom(name.as_str());
         }
         self.api.authorizer.write().handle_delete(resource, name);
@@ -145,14 +185,19 @@ impl Feeds {
     }
 }
 
-fn known(_reader: &Reader, _resource: &Resource) -> BTreeMap<ObjectName, ()> {
-    BTreeMap::new()
+fn grant(authorizer: &mut Authorizer, resource: &Resource, name: &ObjectName, bytes: &[u8]) {
+    if let Err(error) = authorizer.handle_put(resource, name, bytes) {
+        tracing::warn!(%error, "an object that grants permissions cannot be read");
+    }
 }
 
 fn definitions() -> Resource {
-    Resource::new("apiextensions.k8s.io", "customresourcedefinitions")
+    Resource::new(custom::GROUP, "customresourcedefinitions")
 }
 
 fn unreadable(resource: &Resource, source: ReadFailed) -> FeedFailed {
-    FeedFailed::Unreadable { resource: resource.clone(), source }
+    FeedFailed::Unreadable {
+        resource: resource.clone(),
+        source,
+    }
 }

@@ -37,7 +37,7 @@ pub struct Api {
     /// Which kinds there are.
     pub catalog: Arc<Catalog>,
     /// Who may what.
-    pub authorizer: RwLock<Authorizer>,
+    pub authorizer: Arc<RwLock<Authorizer>>,
     /// Which tokens are good.
     pub verifier: Verifier,
     /// What the server says of itself.
@@ -67,12 +67,22 @@ pub struct About {
 impl Api {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { reader, writes, catalog, verifier, about, clock, shutdown, limits } = parts;
+        let Parts {
+            reader,
+            writes,
+            catalog,
+            authorizer,
+            verifier,
+            about,
+            clock,
+            shutdown,
+            limits,
+        } = parts;
         Arc::new(Self {
             reader,
             writes,
             catalog,
-            authorizer: RwLock::default(),
+            authorizer,
             verifier,
             about,
             clock,
@@ -84,6 +94,15 @@ impl Api {
     }
 }
 
+impl Api {
+    /// A number from 0 to 1 that spreads things in time. It need not be secret, only even.
+    fn spread(&self) -> f64 {
+        // The golden ratio's fraction: successive multiples fall as far apart as they can.
+        let turn = self.counter.load(std::sync::atomic::Ordering::Relaxed) as f64;
+        (turn * 0.618_033_988_749_895).fract()
+    }
+}
+
 /// The parts of an API.
 pub struct Parts {
     /// Where reads are answered from.
@@ -92,6 +111,8 @@ pub struct Parts {
     pub writes: Option<Arc<dyn Writes>>,
     /// Which kinds there are.
     pub catalog: Arc<Catalog>,
+    /// Who may what; empty at first, filled by [`Feeds`].
+    pub authorizer: Arc<RwLock<Authorizer>>,
     /// Which tokens are good.
     pub verifier: Verifier,
     /// What the server says of itself.

@@ -1,4 +1,5 @@
-//! Requests about objects: reads are answered here, writes are handed to the place where they are done.
+//! Requests about objects: reads are answered here, writes are handed to the place where they are
+//! done.
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use super::route::{Asked, accept, is_watch, write_verb};
 use super::{Api, intake, reviews};
 use crate::Status;
 use crate::catalog::Kind;
+use crate::custom::scale::ScalePaths;
 use crate::read::encode::Encoder;
 use crate::read::options::{ListOptions, WatchOptions};
 use crate::read::watch::{Begun, Surroundings};
@@ -59,7 +61,11 @@ fn check_shape(kind: &Kind, path: &ResourcePath, method: &Method) -> Result<(), 
         },
     };
     // A collection is created in, an object is not; an object is replaced, a collection is not.
-    let fits = match (method.as_str(), path.name.is_empty(), path.subresource.is_empty()) {
+    let fits = match (
+        method.as_str(),
+        path.name.is_empty(),
+        path.subresource.is_empty(),
+    ) {
         ("POST", false, true) | ("PUT" | "PATCH", true, _) => false,
         ("POST", true, true) => !kind.namespaced || !path.namespace.is_empty(),
         _ => true,
@@ -112,8 +118,10 @@ async fn part(
     match path.subresource.as_str() {
         "scale" => {
             let object = get::find(&api.reader, &encoder.kind, path)?;
-            let scale = crate::write::scale::of_object(&encoder.kind, &object.bytes)?;
-            Ok(Answer::json(200, &scale))
+            let value = serde_json::from_slice(&object.bytes)
+                .map_err(|error| Status::internal(format!("an object cannot be read: {error}")))?;
+            let paths = ScalePaths::of_kind(&encoder.kind).ok_or_else(Status::no_such_path)?;
+            Ok(Answer::json(200, &paths.read(&value)?))
         }
         _ => {
             let bytes = get::get(&api.reader, encoder, path, query, now).await?;
@@ -161,14 +169,27 @@ async fn write(
     body: Incoming,
 ) -> Result<Answer, Status> {
     let _pass = api.gate.request(&asked.user.name)?;
-    let content_type = asked.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let content_type = content_type.and_then(|text| text.split(';').next()).unwrap_or("");
+    let content_type = asked
+        .headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let content_type = content_type
+        .and_then(|text| text.split(';').next())
+        .unwrap_or("");
     let content_type = content_type.trim().to_ascii_lowercase();
     let verb = write_verb(&asked.method, &path)?;
     let encoder = encoder(&asked, kind.clone())?;
     let body = intake::body(body).await?;
     let (query, user) = (asked.query, asked.user);
-    let order = Order { verb, kind, path, query, body, content_type, user };
+    let order = Order {
+        verb,
+        kind,
+        path,
+        query,
+        body,
+        content_type,
+        user,
+    };
     if reviews::is_review(&order.kind) {
         return reviews::answer(api, &order);
     }
@@ -177,7 +198,7 @@ async fn write(
     };
     let written = writes.write(order).await?;
     let bytes = match written.body {
-        WrittenBody::Object(bytes) => encoder.object(&bytes, api.clock.wall())?,
+        WrittenBody::Object(bytes) => encoder.shown(bytes, api.clock.wall())?,
         WrittenBody::Verbatim(bytes) => bytes,
     };
     let mut answer = Answer::full(written.code, JSON, bytes);

@@ -28,7 +28,11 @@ pub(super) struct Payload {
 enum Source {
     Full(Option<Bytes>),
     /// A list whose first piece was made already.
-    List { first: Option<Bytes>, rest: Box<Listing>, pieces: Arc<AtomicU64> },
+    List {
+        first: Option<Bytes>,
+        rest: Box<Listing>,
+        pieces: Arc<AtomicU64>,
+    },
     Watch(WatchState),
 }
 
@@ -40,7 +44,12 @@ enum WatchState {
 
 impl Payload {
     fn new(source: Source) -> Self {
-        Self { source, gzip: None, _passes: Vec::new(), _alive: None }
+        Self {
+            source,
+            gzip: None,
+            _passes: Vec::new(),
+            _alive: None,
+        }
     }
 
     pub(super) fn full(bytes: Bytes) -> Self {
@@ -54,7 +63,11 @@ impl Payload {
             return Ok(Self::full(first.unwrap_or_default()));
         }
         let rest = Box::new(listing);
-        Ok(Self::new(Source::List { first, rest, pieces: Arc::default() }))
+        Ok(Self::new(Source::List {
+            first,
+            rest,
+            pieces: Arc::default(),
+        }))
     }
 
     pub(super) fn watch(watching: Box<Watching>) -> Self {
@@ -102,7 +115,11 @@ impl Source {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
         match self {
             Self::Full(bytes) => Poll::Ready(bytes.take().map(Ok)),
-            Self::List { first, rest, pieces } => {
+            Self::List {
+                first,
+                rest,
+                pieces,
+            } => {
                 pieces.fetch_add(1, Ordering::Relaxed);
                 match first.take() {
                     Some(first) => Poll::Ready(Some(Ok(first))),
@@ -157,7 +174,8 @@ impl Body for Payload {
             let piece = match ready!(this.source.poll_piece(cx)) {
                 Some(Ok(piece)) => Some(piece),
                 Some(Err(status)) => {
-                    // The head is long gone: all that is left is to end the connection, so that nobody takes a part for the whole.
+                    // The head is long gone: all that is left is to end the connection, so that
+                    // nobody takes a part for the whole.
                     tracing::error!(error = %status, "a response was cut short");
                     return Poll::Ready(Some(Err(status)));
                 }

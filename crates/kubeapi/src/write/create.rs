@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::fault::Faults;
-use super::{Stamp, Surroundings, Target, defaults, field, kinds, meta};
+use super::{Stamp, Surroundings, Target, field, kinds, meta, shape};
 use crate::Status;
+use crate::custom;
 
 /// The object to store where none of its name may exist yet.
 pub fn create(
@@ -22,19 +23,25 @@ pub fn create(
         let name = meta::name(&object).to_owned();
         kinds::namespace::check_may_create(target, &name, around.namespace)?;
     }
-    if target.kind.custom.is_none() {
-        field::drop_nulls(&mut object);
-        defaults::apply(target.kind, &mut object);
-    }
+    shape::complete(target.kind, &mut object);
     meta::stamp_new(target, &mut object, stamp)?;
     kinds::prepare_new(target, &mut object);
+    if is_definition(target) {
+        custom::admit_create(&mut object)?;
+    }
     kinds::assign_new(target, &mut object, stamp, around)?;
     let mut faults = Faults::default();
     meta::check(target, &object, &mut faults);
     kinds::check(target, &object, &mut faults);
+    shape::check(target.kind, &object, &mut faults);
     faults.refuse(target.kind, meta::name(&object))?;
     kinds::finish(target, &mut object);
     Ok(object)
+}
+
+/// Whether custom kinds are what is written: they have rules of their own.
+pub(super) fn is_definition(target: &Target) -> bool {
+    target.resource() == (custom::GROUP, "customresourcedefinitions")
 }
 
 /// Whether the server chose the name: then a name that is taken is tried again with another suffix,
@@ -44,7 +51,8 @@ pub fn name_is_generated(body: &Value) -> bool {
     field::text(metadata, "name").is_empty() && !field::text(metadata, "generateName").is_empty()
 }
 
-/// The refusal where an object of this name exists. `existing` is that object, `object` the one to create.
+/// The refusal where an object of this name exists. `existing` is that object, `object` the one to
+/// create.
 pub fn already_exists(target: &Target, object: &Value, existing: Option<&Value>) -> Status {
     let (group, plural) = target.resource();
     let mut status = Status::already_exists(group, plural, meta::name(object));

@@ -4,9 +4,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::conduct::{self, Answer};
+use super::create::is_definition;
 use super::options::{DeleteOptions, Propagation};
 use super::{Decision, Target, field, kinds, meta};
 use crate::Status;
+use crate::custom::removal;
 
 /// What becomes of `current` when it is deleted at `now`.
 pub fn delete(
@@ -21,6 +23,12 @@ pub fn delete(
         if let Some(decision) = kinds::namespace::begin_end(current, options, now) {
             return Ok(decision);
         }
+    }
+    if is_definition(target) && !meta::is_deleting(current) {
+        // Its objects go first; upkeep removes them and then what holds the definition.
+        let mut object = current.clone();
+        removal::begin(&mut object, now);
+        return Ok(Decision::Put(object));
     }
     let mut object = current.clone();
     let graceful = match target.resource() {
@@ -46,7 +54,8 @@ pub fn delete(
     }
 }
 
-/// The HTTP code and body that tell of `decision`. `stored` is the object as it is now stored, where it still is.
+/// The HTTP code and body that tell of `decision`. `stored` is the object as it is now stored,
+/// where it still is.
 pub fn answer(
     target: &Target,
     decision: &Decision,
@@ -133,7 +142,8 @@ fn grace(pod: &mut Value, options: &DeleteOptions, now: Timestamp) -> Grace {
         .parse::<Timestamp>()
         .unwrap_or(now);
     let earlier = shifted(ends, asked.saturating_sub(before));
-    // The grace has run out but was asked for: the shortest there is, so that the kubelet still has the last word.
+    // The grace has run out but was asked for: the shortest there is, so that the kubelet still has
+    // the last word.
     let (ends, seconds) = match earlier < now {
         true => (now, asked.min(1)),
         false => (earlier, asked),

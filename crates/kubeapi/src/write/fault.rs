@@ -1,4 +1,5 @@
-//! What is wrong with an object, field by field, in the words that Kubernetes uses and its clients show.
+//! What is wrong with an object, field by field, in the words that Kubernetes uses and its clients
+//! show.
 
 use std::fmt;
 
@@ -112,6 +113,15 @@ impl Faults {
     /// Whether nothing is wrong.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Adds what a schema found.
+    pub(super) fn extend(&mut self, causes: Vec<Cause>) {
+        for cause in causes {
+            if !self.0.contains(&cause) {
+                self.0.push(cause);
+            }
+        }
     }
 
     /// Every fault as a cause of a refusal.

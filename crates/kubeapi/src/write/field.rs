@@ -1,7 +1,7 @@
 //! Reads and sets fields of an object that may be absent or of another type than expected.
 //!
-//! Every accessor answers a neutral value instead of failing: the shape of an object is checked elsewhere, and a rule that
-//! meets a wrong type has nothing to say about it.
+//! Every accessor answers a neutral value instead of failing: the shape of an object is checked
+//! elsewhere, and a rule that meets a wrong type has nothing to say about it.
 
 use serde_json::{Map, Value};
 
@@ -66,7 +66,8 @@ pub(crate) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Whether two fields say the same. A typed server cannot tell absent from empty, and neither may we.
+/// Whether two fields say the same. A typed server cannot tell absent from empty, and neither may
+/// we.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Object(left), Value::Object(right)) => {
@@ -113,7 +114,8 @@ pub(crate) fn set(value: &mut Value, key: &str, to: impl Into<Value>) {
     *slot(value, key) = to.into();
 }
 
-/// Sets `key` where it is absent, null or an empty string: what a typed server takes as "not given".
+/// Sets `key` where it is absent, null or an empty string: what a typed server takes as "not
+/// given".
 pub(crate) fn set_default(value: &mut Value, key: &str, to: impl Into<Value>) {
     let given = child(value, key);
     if given.is_null() || given.as_str().is_some_and(str::is_empty) {
@@ -158,19 +160,8 @@ pub(crate) fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// How deep `value` nests. Stops counting at `enough`, so that a hostile value costs no more than that.
-pub(crate) fn depth(value: &Value, enough: usize) -> usize {
-    let inner: &mut dyn Iterator<Item = &Value> = match value {
-        _ if enough == 0 => return 0,
-        Value::Object(fields) => &mut fields.values(),
-        Value::Array(items) => &mut items.iter(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
-    };
-    let deepest = inner.map(|item| depth(item, enough - 1)).max();
-    1 + deepest.unwrap_or_default()
-}
-
-/// The field `key` for writing. A value that is no object becomes one: the request's shape was checked before.
+/// The field `key` for writing. A value that is no object becomes one: the request's shape was
+/// checked before.
 fn slot<'a>(value: &'a mut Value, key: &str) -> &'a mut Value {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -200,12 +191,5 @@ mod tests {
         let mut value = json!({"a": null, "b": [{"c": null, "d": 0}], "e": ""});
         drop_nulls(&mut value);
         assert_eq!(value, json!({"b": [{"d": 0}], "e": ""}));
-    }
-
-    #[test]
-    fn depth_is_counted_up_to_the_limit() {
-        assert_eq!(depth(&json!({"a": [{"b": 1}]}), 10), 3);
-        assert_eq!(depth(&json!({"a": [{"b": 1}]}), 2), 2);
-        assert_eq!(depth(&json!(1), 10), 0);
     }
 }

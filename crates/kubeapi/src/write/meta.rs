@@ -1,4 +1,5 @@
-//! Metadata: what a new object is stamped with, what an update cannot change, and what must be right in both.
+//! Metadata: what a new object is stamped with, what an update cannot change, and what must be
+//! right in both.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +9,18 @@ use serde_json::{Map, Value};
 use super::conduct::{self, Generation};
 use super::fault::{Faults, Path};
 use super::{Stamp, Target, field, names};
-use crate::Status;
+use crate::{Status, schema};
 
-/// Makes the request's apiVersion, kind and namespace those of its URL, or refuses a request that says otherwise.
+/// Makes the request's apiVersion, kind and namespace those of its URL, or refuses a request that
+/// says otherwise.
 pub fn settle(target: &Target, object: &mut Value) -> Result<(), Status> {
     if !object.is_object() {
         return Err(Status::bad_request(
             "the body of the request must be an object",
         ));
     }
-    if field::depth(object, super::DEPTH_MAX + 1) > super::DEPTH_MAX {
-        let limit = super::DEPTH_MAX;
+    if schema::too_deep(object) {
+        let limit = schema::DEPTH_MAX;
         return Err(Status::bad_request(format!(
             "the object nests deeper than {limit} levels"
         )));
@@ -53,7 +55,8 @@ pub fn settle_name(target: &Target, object: &mut Value) -> Result<(), Status> {
     }
 }
 
-/// Gives a new object its identity: uid, time, generation, and a name where only its beginning was given.
+/// Gives a new object its identity: uid, time, generation, and a name where only its beginning was
+/// given.
 pub fn stamp_new(target: &Target, object: &mut Value, stamp: &Stamp) -> Result<(), Status> {
     let metadata = field::object_mut(object, "metadata");
     if !matches!(field::text(metadata, "resourceVersion"), "" | "0") {

@@ -1,8 +1,8 @@
 //! The rules of writing: what a create, update, patch or delete makes of the object that is there.
 //!
-//! Each verb is read, decide, swap. The middle is here: functions from the current object and the request to a
-//! [`Decision`], without I/O, clock or randomness. They follow what a kube-apiserver does, down to the words
-//! of its refusals, because people and controllers act on them.
+//! Each verb is read, decide, swap. The middle is here: functions from the current object and the
+//! request to a [`Decision`], without I/O, clock or randomness. They follow what a kube-apiserver
+//! does, down to the words of its refusals, because people and controllers act on them.
 
 mod field; // reading and setting fields that may not be there
 pub mod fault; // what is wrong with an object, field by field
@@ -11,6 +11,7 @@ pub mod quantity; // amounts such as "100m" and "1Gi"
 pub mod conduct; // how kinds differ when they are written
 pub mod meta; // metadata: stamping, what cannot change, what must be right
 pub mod defaults; // fields that are filled in when they are left out
+mod shape; // the kind's schema applied to an object
 pub mod kinds; // the rules of single kinds
 pub mod create; // a new object
 pub mod update; // a new state of an object
@@ -19,6 +20,19 @@ pub mod delete; // the end of an object
 pub mod scale; // the replica count of an object, on its own
 pub mod options; // what a client may say about a deletion
 pub mod order; // a write as it comes in, and the place that does it
+mod draft; // an object -> what the authority stores
+mod outcome; // what a write answers with
+mod perform; // read, decide, swap; and again where somebody was faster
+mod collection; // many deletions in one request
+pub mod upkeep; // what controllers would do for namespaces
+pub mod caretaker; // when upkeep is due
+mod definitions; // what controllers would do for custom kinds
+pub mod admit; // who may write what into an object
+pub mod token_request; // tokens for service accounts
+pub mod desk; // orders -> all of the above
+
+pub(crate) use draft::from_stored;
+pub use perform::{Ask, Done, Writes};
 
 use serde_json::Value;
 
@@ -78,10 +92,6 @@ pub enum Decision {
     /// It stays as it is, and no version is spent.
     Unchanged,
 }
-
-/// Nesting of an object beyond this is refused: what is stored must be
-/// readable again, and a reader stops at 128.
-pub const DEPTH_MAX: usize = 100;
 
 impl Target<'_> {
     /// The `(group, plural)` that rules are looked up by.

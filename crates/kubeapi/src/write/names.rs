@@ -1,6 +1,10 @@
-//! What a name, a label, an annotation or a finalizer may look like, and how a name is made from `generateName`.
+//! What a name, a label, an annotation or a finalizer may look like, and how a name is made from
+//! `generateName`.
 
 use serde_json::Value;
+
+use object::select::syntax::{LABEL_BYTES_MAX, SUBDOMAIN_BYTES_MAX};
+pub use object::select::syntax::{label_key_faults, label_value_faults};
 
 use super::fault::{Faults, Path};
 use super::field;
@@ -62,7 +66,8 @@ pub fn name_faults(rule: NameRule, name: &str) -> Vec<String> {
     }
 }
 
-/// What is wrong with `base` as the beginning of a generated name: a trailing dash will be followed by something.
+/// What is wrong with `base` as the beginning of a generated name: a trailing dash will be followed
+/// by something.
 fn prefix_faults(rule: NameRule, base: &str) -> Vec<String> {
     match rule {
         NameRule::PathSegment => path_part_faults(base),
@@ -170,56 +175,6 @@ fn address_faults(name: &str) -> Vec<String> {
     }
 }
 
-/// What is wrong with `key` as the key of a label, or as any other qualified name.
-pub fn label_key_faults(key: &str) -> Vec<String> {
-    let mut faults = Vec::new();
-    let name = match key.split_once('/') {
-        None => key,
-        Some((_, rest)) if rest.contains('/') => {
-            return vec![format!(
-                "a valid label key {QUALIFIED} with an optional DNS subdomain prefix and '/' \
-                 (e.g. 'example.com/MyName')"
-            )];
-        }
-        Some(("", name)) => {
-            faults.push("prefix part must be non-empty".into());
-            name
-        }
-        Some((prefix, name)) => {
-            let wrong = subdomain_faults(prefix).into_iter();
-            faults.extend(wrong.map(|fault| format!("prefix part {}", in_bytes(&fault))));
-            name
-        }
-    };
-    match name.len() {
-        0 => faults.push("name part must be non-empty".into()),
-        64.. => faults.push("name part must be no more than 63 bytes".into()),
-        _ => {}
-    }
-    if !is_qualified(name) {
-        faults.push(format!("name part {QUALIFIED}"));
-    }
-    faults
-}
-
-/// What is wrong with `value` as the value of a label.
-pub fn label_value_faults(value: &str) -> Vec<String> {
-    let mut faults = Vec::new();
-    if value.len() > LABEL_BYTES_MAX {
-        faults.push("must be no more than 63 bytes".into());
-    }
-    if !value.is_empty() && !is_qualified(value) {
-        faults.push(
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', \
-             '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue', \
-             \u{20}or 'my_value',  or '12345', regex used for validation is \
-             '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-                .into(),
-        );
-    }
-    faults
-}
-
 /// What is wrong with `key` as a key of a config map or secret.
 pub fn config_key_faults(key: &str) -> Vec<String> {
     let mut faults = Vec::new();
@@ -320,30 +275,9 @@ fn is_label(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(inner) && !name.starts_with('-') && !name.ends_with('-')
 }
 
-fn is_qualified(name: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
-    name.bytes().all(inner) && edge(name.bytes().next()) && edge(name.bytes().next_back())
-}
-
 fn no_more_than(length: usize) -> String {
     format!("must be no more than {length} characters")
 }
-
-/// The rules of label keys count bytes where those of names say characters.
-fn in_bytes(fault: &str) -> String {
-    match fault.strip_suffix(" characters") {
-        Some(start) => format!("{start} bytes"),
-        None => fault.to_owned(),
-    }
-}
-
-const SUBDOMAIN_BYTES_MAX: usize = 253;
-const LABEL_BYTES_MAX: usize = 63;
-const QUALIFIED: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start \
-                         and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  \
-                         or '123-abc', regex used for validation is \
-                         '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
 #[cfg(test)]
 mod tests {

@@ -1,1 +1,129 @@
 //! A difference to an object: JSON patch, merge patch, strategic merge patch.
+
+use object::patch::strategic::{MergeRules, Strategy};
+use object::patch::{Fault, json, merge, strategic};
+use serde_json::Value;
+
+use super::{Target, meta};
+use crate::Status;
+use crate::catalog::Kind;
+use crate::schema::Schema;
+use crate::schema::cursor::{Cursor, ListMerge};
+
+/// A patch as a client sent it. Read once, applied as often as somebody else is faster.
+#[derive(Debug, Clone)]
+pub enum Patch {
+    /// A list of operations.
+    Json(json::Patch),
+    /// A document with holes.
+    Merge(Value),
+    /// A document with holes that knows how lists merge.
+    Strategic(Value),
+}
+
+impl Patch {
+    /// Reads a patch for `kind` from a request's Content-Type and body.
+    pub fn parse(kind: &Kind, content_type: &str, body: &[u8]) -> Result<Self, Status> {
+        let media = content_type.split(';').next().unwrap_or_default().trim();
+        match media {
+            JSON => json::Patch::parse(body)
+                .map(Self::Json)
+                .map_err(|wrong| refused(wrong.fault(), &wrong.to_string())),
+            MERGE => document(body).map(Self::Merge),
+            STRATEGIC if kind.custom.is_none() => document(body).map(Self::Strategic),
+            APPLY => Err(Status::new(
+                415,
+                "UnsupportedMediaType",
+                "server-side apply is not served here; use client-side apply (kubectl apply \
+                 without --server-side) or one of the media types application/json-patch+json, \
+                 application/merge-patch+json, application/strategic-merge-patch+json",
+            )),
+            _ => Err(Status::unsupported_media_type(&accepted(kind).join(", "))),
+        }
+    }
+
+    /// The object with the patch applied, in its place in the API.
+    pub(super) fn applied(&self, target: &Target, current: &Value) -> Result<Value, Status> {
+        let schema = target.kind.schema.as_ref().map(|schema| schema.schema());
+        let mut object = self.applied_to(current.clone(), schema)?;
+        meta::settle(target, &mut object)?;
+        meta::settle_name(target, &mut object)?;
+        Ok(object)
+    }
+
+    /// Any document with the patch applied, such as a Scale. `schema` says how its lists merge.
+    pub fn applied_to(&self, document: Value, schema: Option<&Schema>) -> Result<Value, Status> {
+        match self {
+            Self::Json(patch) => {
+                let wrong = |wrong: json::BadJsonPatch| refused(wrong.fault(), &wrong.to_string());
+                patch.clone().apply(document).map_err(wrong)
+            }
+            Self::Merge(patch) => Ok(merge::apply(document, patch.clone())),
+            Self::Strategic(patch) => {
+                let rules = Rules(Cursor::new(schema));
+                let wrong = |wrong: strategic::BadStrategicPatch| {
+                    refused(wrong.fault(), &wrong.to_string())
+                };
+                strategic::apply(document, patch.clone(), &rules).map_err(wrong)
+            }
+        }
+    }
+}
+
+/// The media types in which `kind` takes patches.
+pub fn accepted(kind: &Kind) -> &'static [&'static str] {
+    match kind.custom {
+        Some(_) => &[JSON, MERGE],
+        None => &[JSON, MERGE, STRATEGIC],
+    }
+}
+
+/// The schema's word on merging, for the patch.
+struct Rules<'a>(Cursor<'a>);
+
+impl MergeRules for Rules<'_> {
+    fn field(&self, name: &str) -> Option<Self> {
+        let inner = self.0.field(name);
+        inner.is_known().then_some(Self(inner))
+    }
+
+    fn items(&self) -> Option<Self> {
+        let inner = self.0.item();
+        inner.is_known().then_some(Self(inner))
+    }
+
+    fn strategy(&self) -> Strategy<'_> {
+        match self.0.list_merge() {
+            _ if self.0.replaces() => Strategy::Replace,
+            ListMerge::ByKey(key) => Strategy::Merge { key },
+            ListMerge::Values => Strategy::Merge { key: "" },
+            ListMerge::Replace => Strategy::Default,
+        }
+    }
+}
+
+fn document(body: &[u8]) -> Result<Value, Status> {
+    let wrong = |why: String| Status::bad_request(format!("error decoding patch: {why}"));
+    let patch: Value = serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?;
+    match patch.is_object() {
+        true => Ok(patch),
+        false => Err(wrong("it must be an object".into())),
+    }
+}
+
+fn refused(fault: Fault, words: &str) -> Status {
+    match fault {
+        Fault::Malformed => Status::bad_request(words),
+        Fault::TooLarge => Status::too_large(words),
+        Fault::Inapplicable => Status::new(
+            422,
+            "Invalid",
+            format!("the server rejected our request due to an error in our request: {words}"),
+        ),
+    }
+}
+
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";

@@ -7,7 +7,8 @@ use serde_json::Value;
 /// Digits that an amount may have. No amount of anything needs more.
 const DIGITS_MAX: usize = 64;
 
-/// An amount, exact to a thousandth of a millionth: larger fractions are rounded up, as Kubernetes does.
+/// An amount, exact to a thousandth of a millionth: larger fractions are rounded up, as Kubernetes
+/// does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantity {
     nanos: i128,
@@ -69,8 +70,8 @@ pub fn same(a: &Value, b: &Value) -> bool {
     both.is_some_and(|(a, b)| a.cmp(&b) == Ordering::Equal)
 }
 
-/// The amount as Kubernetes writes it back: no fraction, the largest unit that leaves a whole number. Nothing where it is
-/// no amount, or too large to be exact.
+/// The amount as Kubernetes writes it back: no fraction, the largest unit that leaves a whole
+/// number. Nothing where it is no amount, or too large to be exact.
 pub fn canonical(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.clone(),

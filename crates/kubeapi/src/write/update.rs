@@ -3,9 +3,11 @@
 use serde_json::Value;
 
 use super::conduct::{self, StatusMetadata, Unversioned};
+use super::create::is_definition;
 use super::fault::{Faults, Path};
-use super::{Decision, Part, Stamp, Surroundings, Target, defaults, field, kinds, meta};
+use super::{Decision, Part, Stamp, Surroundings, Target, field, kinds, meta, shape};
 use crate::Status;
+use crate::custom;
 use crate::status::Cause;
 
 /// The words of a refusal that tells a client to read again.
@@ -53,13 +55,15 @@ pub(super) fn decide(update: &Update, current: &Value, object: Value) -> Result<
     } = update;
     check_version(target, current, &object)?;
     let mut new = object;
-    if target.kind.custom.is_none() {
-        field::drop_nulls(&mut new);
-        defaults::apply(target.kind, &mut new);
-    }
+    shape::complete(target.kind, &mut new);
     restrict(target, *part, &mut new, current);
     meta::keep(&mut new, current);
     kinds::prepare_update(update, &mut new, current);
+    match part {
+        Part::Whole if is_definition(target) => drop(custom::admit_update(&mut new, current)?),
+        Part::Status if is_definition(target) => custom::admit_status_update(&mut new, current)?,
+        _ => {}
+    }
     if *part == Part::Whole {
         kinds::assign_update(update, &mut new, current, around)?;
     }
@@ -68,6 +72,7 @@ pub(super) fn decide(update: &Update, current: &Value, object: Value) -> Result<
     meta::check(target, &new, &mut faults);
     meta::check_update(&new, current, &mut faults);
     check_kind_rules(update, &new, current, &mut faults);
+    shape::check(target.kind, &new, &mut faults);
     faults.refuse(target.kind, target.name)?;
     kinds::finish(target, &mut new);
     if is_finished(&new, current) {

@@ -1,3 +1,5 @@
+//! The end of a definition, and of the objects that go before it.
+
 use super::removal::{FINALIZER, Stage, advance, begin, no_create};
 use super::*;
 

@@ -1,3 +1,5 @@
+//! Objects of custom kinds: versions, metadata, status.
+
 use std::borrow::Cow;
 
 use super::instance::*;

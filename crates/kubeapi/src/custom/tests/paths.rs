@@ -1,3 +1,5 @@
+//! Columns, selectable fields and the scale: what is a path and what is none.
+
 use super::validation::{assert_refused, refused};
 use super::*;
 

@@ -1,3 +1,5 @@
+//! Objects as scales, and scales written back.
+
 use super::scale::ScalePaths;
 use super::*;
 

@@ -1,3 +1,5 @@
+//! Names that are given and names that are not, and the kinds that follow.
+
 use super::settle::{Settled, settle};
 use super::*;
 

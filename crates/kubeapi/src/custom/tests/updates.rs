@@ -1,3 +1,5 @@
+//! What a definition may become.
+
 use super::validation::causes;
 use super::*;
 

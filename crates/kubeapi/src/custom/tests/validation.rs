@@ -1,3 +1,5 @@
+//! What is wrong with a new definition, in the words of Kubernetes.
+
 use super::*;
 
 /// What is refused when the definition has this change: each field with what is wrong.

@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::approval;
 use super::cause::{forbidden, invalid, not_supported, required};
 use super::definition::{Conversion, Definition, Names, Spec};
-use super::names::{dns_1035_label, dns_1123_subdomain};
 use crate::status::Cause;
+use crate::write::names::{rfc1035_label_faults, subdomain_faults};
 
 pub(super) use version::warnings;
 
@@ -52,7 +52,7 @@ fn check_name(definition: &Definition) -> Vec<Cause> {
             "name or generateName is required",
         )];
     }
-    let mut wrong = dns_1123_subdomain(name);
+    let mut wrong = subdomain_faults(name);
     if name != format!("{}.{}", spec.names.plural, spec.group) {
         wrong.push("must be spec.names.plural+\".\"+spec.group".to_owned());
     }
@@ -94,7 +94,7 @@ fn check_spec(spec: &Spec) -> Vec<Cause> {
 }
 
 fn check_group(group: &str) -> Vec<Cause> {
-    let wrong = dns_1123_subdomain(group);
+    let wrong = subdomain_faults(group);
     match group {
         "" => vec![required("spec.group", "")],
         _ if !wrong.is_empty() => vec![invalid("spec.group", group, &wrong.join(","))],
@@ -113,7 +113,7 @@ fn check_group(group: &str) -> Vec<Cause> {
 fn check_names(names: &Names, base: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     let mut check = |field: String, name: &str, spelled: &str, remark: &str| {
-        let wrong = dns_1035_label(spelled);
+        let wrong = rfc1035_label_faults(spelled);
         if !wrong.is_empty() {
             let words = format!("{remark}{}", wrong.join(","));
             causes.push(invalid(format!("{base}.{field}"), name, &words));

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::super::cause::{forbidden, invalid, required};
 use super::super::definition::{Definition, Spec, Subresources, Version};
-use super::super::names::dns_1035_label;
 use super::columns;
 use crate::schema::structural;
 use crate::status::Cause;
+use crate::write::names::rfc1035_label_faults;
 
 /// Where a part of a version is found when something is wrong with it.
 enum Place {
@@ -30,7 +30,7 @@ pub(super) fn check(spec: &Spec) -> Vec<Cause> {
     }
     for (at, version) in spec.versions.iter().enumerate() {
         let base = format!("spec.versions[{at}]");
-        let wrong = dns_1035_label(&version.name);
+        let wrong = rfc1035_label_faults(&version.name);
         if !wrong.is_empty() {
             causes.push(invalid(
                 format!("{base}.name"),

@@ -1,3 +1,5 @@
+//! Paths that lead somewhere, paths that do not, and texts that are none.
+
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -109,10 +109,10 @@ pub(super) fn apply_volume(volume: &mut Value) {
     set_default(spec, "persistentVolumeReclaimPolicy", "Retain");
     set_default(spec, "volumeMode", "Filesystem");
     amounts(spec, "capacity");
-    if let Some(path) = existing_mut(spec, "hostPath") {
-        if !field::is_set(path, "type") {
-            set(path, "type", "");
-        }
+    if let Some(path) = existing_mut(spec, "hostPath")
+        && !field::is_set(path, "type")
+    {
+        set(path, "type", "");
     }
     pod::remote_volume(spec);
 }

@@ -1,4 +1,5 @@
-//! Fields of the built-in kinds that are filled in when they are left out, kind by kind, as Kubernetes fills them in.
+//! Fields of the built-in kinds that are filled in when they are left out, kind by kind, as
+//! Kubernetes fills them in.
 
 mod pod; // pods, and the templates of pods in other kinds
 mod workload; // what runs pods
@@ -21,10 +22,8 @@ pub fn apply(kind: &Kind, object: &mut Value) {
         "rbac.authorization.k8s.io" => cluster::apply_rbac(&kind.plural, object),
         "storage.k8s.io" => cluster::apply_storage(&kind.plural, object),
         "discovery.k8s.io" => cluster::apply_endpoint_slice(object),
-        "scheduling.k8s.io" => {
-            if &*kind.plural == "priorityclasses" {
-                field::set_default(object, "preemptionPolicy", "PreemptLowerPriority");
-            }
+        "scheduling.k8s.io" if &*kind.plural == "priorityclasses" => {
+            field::set_default(object, "preemptionPolicy", "PreemptLowerPriority");
         }
         "admissionregistration.k8s.io" => cluster::apply_webhooks(object),
         _ => {}

@@ -136,15 +136,15 @@ fn volume(volume: &mut Value) {
             set_default(source, "defaultMode", 0o644);
         }
     }
-    if let Some(path) = existing_mut(volume, "hostPath") {
-        if !field::is_set(path, "type") {
-            set(path, "type", "");
-        }
+    if let Some(path) = existing_mut(volume, "hostPath")
+        && !field::is_set(path, "type")
+    {
+        set(path, "type", "");
     }
-    if let Some(source) = existing_mut(volume, "emptyDir") {
-        if let Some(limit) = source.get_mut("sizeLimit") {
-            amount(limit);
-        }
+    if let Some(source) = existing_mut(volume, "emptyDir")
+        && let Some(limit) = source.get_mut("sizeLimit")
+    {
+        amount(limit);
     }
     if let Some(source) = existing_mut(volume, "downwardAPI") {
         items_mut(source, "items")
@@ -158,10 +158,10 @@ fn volume(volume: &mut Value) {
         let policy = pull_policy(field::text(image, "reference"));
         set_default(image, "pullPolicy", policy);
     }
-    if let Some(source) = existing_mut(volume, "ephemeral") {
-        if let Some(template) = existing_mut(source, "volumeClaimTemplate") {
-            claim_spec(object_mut(template, "spec"));
-        }
+    if let Some(source) = existing_mut(volume, "ephemeral")
+        && let Some(template) = existing_mut(source, "volumeClaimTemplate")
+    {
+        claim_spec(object_mut(template, "spec"));
     }
     remote_volume(volume);
 }

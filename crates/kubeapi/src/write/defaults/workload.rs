@@ -52,13 +52,8 @@ pub(super) fn apply_replication_controller(object: &mut Value) {
 
 /// Horizontal pod autoscalers.
 pub(super) fn apply_autoscaler(object: &mut Value) {
-    let oldest = field::text(object, "apiVersion") == "autoscaling/v1";
     let spec = object_mut(object, "spec");
     set_default(spec, "minReplicas", 1);
-    if oldest {
-        set_default(spec, "targetCPUUtilizationPercentage", 80);
-        return;
-    }
     if field::list(spec, "metrics").is_empty() {
         let target = json!({"type": "Utilization", "averageUtilization": 80});
         let metric = json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
@@ -108,10 +103,10 @@ fn stateful_set(spec: &mut Value) {
         set(strategy, "type", "RollingUpdate");
         object_mut(strategy, "rollingUpdate");
     }
-    if field::text(strategy, "type") == "RollingUpdate" {
-        if let Some(rolling) = existing_mut(strategy, "rollingUpdate") {
-            set_default(rolling, "partition", 0);
-        }
+    if field::text(strategy, "type") == "RollingUpdate"
+        && let Some(rolling) = existing_mut(strategy, "rollingUpdate")
+    {
+        set_default(rolling, "partition", 0);
     }
     let retention = object_mut(spec, "persistentVolumeClaimRetentionPolicy");
     set_default(retention, "whenDeleted", "Retain");

@@ -448,10 +448,8 @@ fn check_handler(handler: &Value, path: &Path, faults: &mut Faults) {
     let action = field::child(handler, first);
     let path = path.child(first);
     match first {
-        "exec" => {
-            if field::list(action, "command").is_empty() {
-                faults.required(&path.child("command"), "");
-            }
+        "exec" if field::list(action, "command").is_empty() => {
+            faults.required(&path.child("command"), "");
         }
         "httpGet" => {
             check_port_or_name(field::child(action, "port"), &path.child("port"), faults);

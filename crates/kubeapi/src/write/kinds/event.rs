@@ -1,4 +1,5 @@
-//! Events: one object, two APIs. They are stored as the core group's `events`; `events.k8s.io` is a view of the same.
+//! Events: one object, two APIs. They are stored as the core group's `events`; `events.k8s.io` is a
+//! view of the same.
 
 use serde_json::Value;
 
@@ -38,9 +39,13 @@ pub fn from_core(event: Value) -> Value {
 }
 
 pub(super) fn check(event: &Value, faults: &mut Faults) {
-    let about = field::text(field::child(event, "involvedObject"), "namespace");
+    let key = match field::text(event, "apiVersion") {
+        "events.k8s.io/v1" => "regarding",
+        _ => "involvedObject",
+    };
+    let about = field::text(field::child(event, key), "namespace");
     let inside = meta::namespace(event);
-    let path = Path::new("involvedObject").child("namespace");
+    let path = Path::new(key).child("namespace");
     match about {
         // An event about something without a namespace lives in one that always exists.
         "" if matches!(inside, "default" | "kube-system") => {}

@@ -1,4 +1,5 @@
-//! The rules of single kinds: what they are given when made, what may change later, what must be right.
+//! The rules of single kinds: what they are given when made, what may change later, what must be
+//! right.
 
 pub mod namespace; // phases, and how a namespace ends
 pub mod service; // addresses and ports

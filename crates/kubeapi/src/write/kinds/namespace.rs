@@ -1,7 +1,8 @@
 //! Namespaces: their phases, what may be created in them, and how they end.
 //!
-//! No namespace controller runs in an embedded cluster, so the cluster itself ends a namespace: everything in it is deleted,
-//! and when nothing is left the finalizer `kubernetes` goes, and the namespace with it. [`end`] says what comes next.
+//! No namespace controller runs in an embedded cluster, so the cluster itself ends a namespace:
+//! everything in it is deleted, and when nothing is left the finalizer `kubernetes` goes, and the
+//! namespace with it. [`end`] says what comes next.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -28,7 +29,8 @@ pub enum End {
     Wait,
 }
 
-/// What comes next for `namespace`, in which `left` objects are left, `waiting` of them already being deleted.
+/// What comes next for `namespace`, in which `left` objects are left, `waiting` of them already
+/// being deleted.
 pub fn end(namespace: &Value, left: usize, waiting: usize) -> End {
     if !meta::is_deleting(namespace) {
         return End::No;
@@ -92,8 +94,8 @@ pub(crate) fn check_mortal(target: &Target) -> Result<(), Status> {
     }
 }
 
-/// The first deletion makes a namespace terminate. Later ones wait until its own finalizers are gone, and then nothing is
-/// special about it.
+/// The first deletion makes a namespace terminate. Later ones wait until its own finalizers are
+/// gone, and then nothing is special about it.
 pub(crate) fn begin_end(
     namespace: &Value,
     options: &DeleteOptions,

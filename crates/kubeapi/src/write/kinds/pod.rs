@@ -7,8 +7,8 @@ use crate::write::fault::{Faults, Path};
 use crate::write::quantity::{self, Quantity};
 use crate::write::{field, names};
 
-/// A pod starts pending, in the quality-of-service class that its resources put it in, under the namespace's own account
-/// where it names none.
+/// A pod starts pending, in the quality-of-service class that its resources put it in, under the
+/// namespace's own account where it names none.
 pub(super) fn prepare_new(pod: &mut Value) {
     let spec = field::object_mut(pod, "spec");
     if field::text(spec, "serviceAccountName").is_empty() {
@@ -335,7 +335,8 @@ fn changed_fields(spec: &Value, was: &Value) -> Vec<String> {
     all
 }
 
-/// Guaranteed where every container has limits that its requests equal, BestEffort where none asks for anything.
+/// Guaranteed where every container has limits that its requests equal, BestEffort where none asks
+/// for anything.
 fn service_class(spec: &Value) -> &'static str {
     let containers: Vec<&Value> = ["containers", "initContainers"]
         .into_iter()

@@ -1,4 +1,5 @@
-//! The few rules of the remaining kinds: nodes, priority classes, signing requests, quotas, autoscalers, leases, budgets.
+//! The few rules of the remaining kinds: nodes, priority classes, signing requests, quotas,
+//! autoscalers, leases, budgets.
 
 use serde_json::Value;
 
@@ -23,11 +24,11 @@ pub(super) fn check(group: &str, plural: &str, object: &Value, faults: &mut Faul
         ("policy", "poddisruptionbudgets") => check_budget(spec, &path, faults),
         ("autoscaling", "horizontalpodautoscalers") => check_autoscaler(spec, &path, faults),
         ("coordination.k8s.io", "leases") => {
-            if let Some(seconds) = field::number(spec, "leaseDurationSeconds") {
-                if seconds <= 0 {
-                    let path = path.child("leaseDurationSeconds");
-                    faults.invalid(&path, seconds, "must be greater than 0");
-                }
+            if let Some(seconds) = field::number(spec, "leaseDurationSeconds")
+                && seconds <= 0
+            {
+                let path = path.child("leaseDurationSeconds");
+                faults.invalid(&path, seconds, "must be greater than 0");
             }
             check_not_negative(spec, "leaseTransitions", &path, faults);
         }
@@ -87,7 +88,8 @@ pub(super) fn check_node_update(new: &Value, old: &Value, faults: &mut Faults) {
     }
 }
 
-/// Who asks is written by the server, never taken from the request. The caller fills it in from who was authenticated.
+/// Who asks is written by the server, never taken from the request. The caller fills it in from who
+/// was authenticated.
 pub(super) fn prepare_new_signing_request(request: &mut Value) {
     let spec = field::object_mut(request, "spec");
     for key in ["username", "uid", "groups", "extra"] {
@@ -95,7 +97,8 @@ pub(super) fn prepare_new_signing_request(request: &mut Value) {
     }
 }
 
-/// Through `approval` only the conditions Approved and Denied change; through `status` everything but them.
+/// Through `approval` only the conditions Approved and Denied change; through `status` everything
+/// but them.
 pub(super) fn prepare_signing_request(update: &Update, new: &mut Value, old: &Value, part: Part) {
     let verdict =
         |condition: &&Value| matches!(field::text(condition, "type"), "Approved" | "Denied");

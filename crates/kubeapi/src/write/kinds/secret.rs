@@ -86,15 +86,13 @@ fn check_type(secret: &Value, path: &Path, faults: &mut Faults) {
             require(&[".dockerconfigjson"]);
             check_json(data, ".dockerconfigjson", path, faults);
         }
-        "kubernetes.io/basic-auth" => {
-            if !field::is_set(data, "username") && !field::is_set(data, "password") {
-                require(&["username", "password"]);
-            }
+        "kubernetes.io/basic-auth"
+            if !field::is_set(data, "username") && !field::is_set(data, "password") =>
+        {
+            require(&["username", "password"]);
         }
-        "kubernetes.io/ssh-auth" => {
-            if field::text(data, "ssh-privatekey").is_empty() {
-                faults.required(&path.key("ssh-privatekey"), "");
-            }
+        "kubernetes.io/ssh-auth" if field::text(data, "ssh-privatekey").is_empty() => {
+            faults.required(&path.key("ssh-privatekey"), "");
         }
         "kubernetes.io/tls" => require(&["tls.crt", "tls.key"]),
         _ => {}

@@ -75,7 +75,10 @@ mod tests {
     #[test]
     fn every_part_of_a_selector_must_hold() {
         let labels = json!({"app": "web", "tier": "front"});
-        let expression = |operator: &str, values: &[&str]| json!({"key": "tier", "operator": operator, "values": values});
+        let expression = |operator: &str, values: &[&str]| {
+            let values = json!(values);
+            json!({"key": "tier", "operator": operator, "values": values})
+        };
         let selector =
             |parts: Value| json!({"matchLabels": {"app": "web"}, "matchExpressions": parts});
         assert!(matches(&selector(json!([])), &labels));

@@ -1,12 +1,13 @@
-//! Service accounts, and what each namespace is given because no controller runs that would give it: the account `default`
-//! and the config map `kube-root-ca.crt`.
+//! Service accounts, and what each namespace is given because no controller runs that would give
+//! it: the account `default` and the config map `kube-root-ca.crt`.
 
 use serde_json::{Value, json};
 
 use crate::write::fault::{Faults, Path};
 use crate::write::{field, names};
 
-/// The bodies that a new namespace is filled with. Each is created as if a client had asked; one that exists is kept.
+/// The bodies that a new namespace is filled with. Each is created as if a client had asked; one
+/// that exists is kept.
 pub fn furnishings(namespace: &str, root_certificates: &str) -> [(&'static str, Value); 2] {
     let note = "The certificates by which clients in the cluster know its API server.";
     [

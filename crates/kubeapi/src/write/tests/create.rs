@@ -99,7 +99,10 @@ fn metadata_is_checked_whatever_the_kind() {
     let mut body = config_map();
     body["metadata"]["labels"] = json!({"a b": "c"});
     body["metadata"]["finalizers"] = json!(["orphan", "foregroundDeletion"]);
-    let owner = |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": "u", "controller": true});
+    let owner = |name: &str| {
+        let of = json!(name);
+        json!({"apiVersion": "v1", "kind": "Pod", "name": of, "uid": "u", "controller": true})
+    };
     body["metadata"]["ownerReferences"] = json!([owner("a"), owner("b"), {"uid": "x"}]);
     let told = faults(made(&config_maps(), body).unwrap_err());
     assert!(told[0].starts_with("metadata.labels: Invalid value: \"a b\": name part must consist"));

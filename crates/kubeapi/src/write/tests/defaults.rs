@@ -89,7 +89,8 @@ fn probes_volumes_and_amounts_are_completed() {
     body["spec"]["containers"][0]["ports"] = json!([{"containerPort": 80}]);
     body["spec"]["hostNetwork"] = json!(true);
     body["spec"]["volumes"] = json!([
-        {"name": "a"}, {"name": "b", "configMap": {"name": "c"}}, {"name": "h", "hostPath": {"path": "/"}},
+        {"name": "a"}, {"name": "b", "configMap": {"name": "c"}},
+        {"name": "h", "hostPath": {"path": "/"}},
         {"name": "p", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}
     ]);
     let object = filled("v1", "Pod", "pods", body);

@@ -9,6 +9,8 @@ mod service;
 mod pod;
 mod workload;
 mod small;
+mod patch;
+mod perform;
 
 use serde_json::{Value, json};
 

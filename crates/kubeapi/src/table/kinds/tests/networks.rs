@@ -1,3 +1,5 @@
+//! Services, endpoints, ingresses and addresses.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Nodes, storage, access, policies and devices.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Pods in every state that they are found in.
+
 use super::*;
 
 /// A pod with two containers, and what is given of its status.

@@ -1,3 +1,5 @@
+//! What makes pods, and what scales it.
+
 use super::*;
 
 fn template() -> Value {

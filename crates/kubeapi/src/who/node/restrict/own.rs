@@ -83,8 +83,8 @@ fn forbidden_labels<'a>(new: &'a Value, old: &'a Value) -> Vec<&'a str> {
         .collect()
 }
 
-/// Labels under `node-restriction.kubernetes.io` are there to be out of a node's reach; of those
-/// under `kubernetes.io` and `k8s.io` it may set the few that describe the machine.
+/// Of the labels under `kubernetes.io` and `k8s.io` a node may set the few that describe the
+/// machine. All others are out of its reach, `node-restriction.kubernetes.io` among them.
 fn is_forbidden(label: &str) -> bool {
     let prefix = label.split_once('/').map_or("", |(prefix, _)| prefix);
     let under = |domain: &str| {
@@ -96,7 +96,7 @@ fn is_forbidden(label: &str) -> bool {
         || under("kubelet.kubernetes.io")
         || under("node.kubernetes.io");
     let kubernetes = under("kubernetes.io") || under("k8s.io");
-    under("node-restriction.kubernetes.io") || (kubernetes && !kubelets)
+    kubernetes && !kubelets
 }
 
 const MACHINE_LABELS: [&str; 11] = [

@@ -29,7 +29,8 @@ pub(in crate::write::kinds) fn assign_new(
     assignment.assign_ports(service)
 }
 
-/// A service that changes. What it has it keeps; what it no longer needs is given back by not being there.
+/// A service that changes. What it has it keeps; what it no longer needs is given back by not being
+/// there.
 pub(in crate::write::kinds) fn assign_update(
     update: &Update,
     new: &mut Value,
@@ -327,7 +328,8 @@ fn keep_unsaid(new: &mut Value, old: &Value) {
     }
 }
 
-/// `clusterIP` and `clusterIPs` are two ways of saying one thing. A client that changes the one means both.
+/// `clusterIP` and `clusterIPs` are two ways of saying one thing. A client that changes the one
+/// means both.
 fn align_addresses(new: &mut Value, old: &Value) {
     let single = |service: &Value| field::at(service, &["spec", "clusterIP"]).clone();
     let (now, was) = (single(new), single(old));
@@ -389,7 +391,8 @@ fn drop_needless(new: &mut Value, old: &Value) {
     }
 }
 
-/// A service that prefers two families and changed nothing about them stays as it is, whatever the cluster now has.
+/// A service that prefers two families and changed nothing about them stays as it is, whatever the
+/// cluster now has.
 fn prefers_the_same(service: &Value, old: &Value) -> bool {
     let prefers = |service: &Value| policy(service) == "PreferDualStack";
     prefers(service)
@@ -399,7 +402,8 @@ fn prefers_the_same(service: &Value, old: &Value) -> bool {
         && families(service) == families(old)
 }
 
-/// Going back to one family gives up the second address; keeping two policies while giving one up is a mistake.
+/// Going back to one family gives up the second address; keeping two policies while giving one up
+/// is a mistake.
 fn shrink(service: &mut Value, old: Option<&Value>, faults: &mut Faults) {
     let Some(old) = old else { return };
     let (now, was) = (addresses(service), addresses(old));

@@ -86,11 +86,11 @@ fn check_addresses(service: &Value, faults: &mut Faults) {
         .filter_map(|text| text.parse().ok())
         .map(Family::of)
         .collect();
-    if let [first, second, ..] = parsed.as_slice() {
-        if first == second {
-            let why = "may specify no more than one IP for each IP family";
-            faults.invalid(&path, given.clone(), why);
-        }
+    if let [first, second, ..] = parsed.as_slice()
+        && first == second
+    {
+        let why = "may specify no more than one IP for each IP family";
+        faults.invalid(&path, given.clone(), why);
     }
     for (index, (family, wanted)) in parsed.iter().zip(families(service)).enumerate() {
         if *family != wanted {

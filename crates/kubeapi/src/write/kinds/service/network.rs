@@ -1,5 +1,5 @@
-//! Which addresses and node ports services can have, and which are taken. Derived from the services that exist: there is no
-//! other record that could disagree with them.
+//! Which addresses and node ports services can have, and which are taken. Derived from the services
+//! that exist: there is no other record that could disagree with them.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,8 +15,8 @@ pub const NODE_PORTS: RangeInclusive<u16> = 30000..=32767;
 
 /// The addresses and ports of a cluster's services.
 ///
-/// It is read before a service is written, so two services written at once could take the same address: whoever
-/// writes services must do it one at a time.
+/// It is read before a service is written, so two services written at once could take the same
+/// address: whoever writes services must do it one at a time.
 #[derive(Debug, Clone)]
 pub struct Network {
     ranges: Vec<AddressRange>,
@@ -39,7 +39,8 @@ pub enum Family {
 pub struct AddressRange {
     family: Family,
     base: u128,
-    /// How many addresses a service can have. The first of the range names the network, the last of an IPv4 range everyone.
+    /// How many addresses a service can have. The first of the range names the network, the last of
+    /// an IPv4 range everyone.
     size: u128,
     end: u128,
 }
@@ -61,7 +62,8 @@ pub enum Unavailable {
 }
 
 impl Network {
-    /// The network with these ranges, the first of which is the one that services get unless they ask otherwise.
+    /// The network with these ranges, the first of which is the one that services get unless they
+    /// ask otherwise.
     pub fn new(ranges: Vec<AddressRange>, ports: RangeInclusive<u16>) -> Self {
         Self {
             ranges,
@@ -71,7 +73,8 @@ impl Network {
         }
     }
 
-    /// Marks what `service` has as taken. The service that is about to be written is left out by the caller.
+    /// Marks what `service` has as taken. The service that is about to be written is left out by
+    /// the caller.
     pub fn take(&mut self, service: &Value) {
         let spec = field::child(service, "spec");
         let addresses = field::texts(spec, "clusterIPs").into_iter();
@@ -122,7 +125,8 @@ impl Network {
         }
     }
 
-    /// Takes a free address. The low end of a range is left to those who ask for one address, as long as there is a choice.
+    /// Takes a free address. The low end of a range is left to those who ask for one address, as
+    /// long as there is a choice.
     pub(super) fn pick(&mut self, family: Family, random: u64) -> Result<IpAddr, Unavailable> {
         let mut ranges = self.ranges.iter().filter(|range| range.family == family);
         let free = ranges.find_map(|range| range.free(&self.taken_addresses, random));
@@ -190,7 +194,8 @@ impl FromStr for AddressRange {
             Family::V4 => 32,
             Family::V6 => 128,
         };
-        // A service range of one or two addresses has none to give, and one of every address is a mistake.
+        // A service range of one or two addresses has none to give, and one of every address is a
+        // mistake.
         if length == 0 || length > bits - 2 {
             return Err(NotARange);
         }
@@ -259,7 +264,8 @@ impl Unavailable {
     }
 }
 
-/// Every offset below `size` once: from a random place in the part above `band` around, then below it.
+/// Every offset below `size` once: from a random place in the part above `band` around, then below
+/// it.
 fn offsets(size: u128, band: u128, random: u64) -> impl Iterator<Item = u128> {
     let upper = size - band;
     let start = u128::from(random) % upper.max(1);

@@ -1,0 +1,449 @@
+//! Reads, decides, swaps; and again where somebody was faster.
+
+use std::ops::RangeInclusive;
+
+use bytes::Bytes;
+use host::Clock;
+use object::select::Selector;
+use object::{Object, ObjectName, Resource, Version};
+use serde_json::Value;
+use store::authority::{Action, Expect, Refusal, Swap};
+use store::{At, Authority, Part as PagePart, Range, Want};
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::admit::Admit;
+use super::conduct::{self, Absent};
+use super::kinds::service::{AddressRange, Network};
+use super::options::{DeleteOptions, DryRun};
+use super::outcome::{
+    encoded, fresh_uuid, parsed, random, refused, shown, stored, stored_bytes, too_busy,
+    without_version,
+};
+use super::patch::Patch;
+use super::update::{self, Update};
+use super::{
+    Decision, Part, Stamp, Surroundings, Target, create, delete, draft, meta, names, shape,
+};
+use crate::Status;
+use crate::schema::fields::FieldValidation;
+
+/// How often a write is decided anew because the object changed in between. A client that named a
+/// version is told at once instead.
+const ATTEMPTS_MAX: usize = 16;
+
+/// Writes to an embedded cluster.
+pub struct Writes {
+    authority: Authority,
+    clock: Clock,
+    ranges: Vec<AddressRange>,
+    node_ports: RangeInclusive<u16>,
+    /// Addresses are derived from the services that exist, so services are written one at a time.
+    service_turn: Mutex<()>,
+}
+
+/// A write that a client asks for.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// The object, or the collection to create in.
+    pub target: Target<'a>,
+    /// Which part of it.
+    pub part: Part,
+    /// Whether to store anything.
+    pub dry_run: DryRun,
+    /// What to do about unknown fields.
+    pub fields: FieldValidation,
+    /// Fields that stood twice in the body.
+    pub repeated: &'a [String],
+    /// Who looks at the write before it is stored.
+    pub admission: &'a dyn Admit,
+}
+
+/// A write that was done.
+#[derive(Debug)]
+pub struct Done {
+    /// The HTTP status code.
+    pub code: u16,
+    /// The body of the answer.
+    pub body: Bytes,
+    /// Warnings for the client.
+    pub warnings: Vec<String>,
+}
+
+/// An object that was read, and the version that a swap must find.
+pub(super) struct Current {
+    pub(super) value: Value,
+    pub(super) version: Version,
+}
+
+impl Writes {
+    /// Writes through `authority`. Services get addresses of `ranges`, the first of which is the
+    /// usual one.
+    pub fn new(
+        authority: Authority,
+        clock: Clock,
+        ranges: Vec<AddressRange>,
+        node_ports: RangeInclusive<u16>,
+    ) -> Self {
+        Self {
+            authority,
+            clock,
+            ranges,
+            node_ports,
+            service_turn: Mutex::new(()),
+        }
+    }
+
+    /// Creates an object.
+    pub async fn create(&self, ask: &Ask<'_>, body: Value) -> Result<Done, Status> {
+        let mut body = body;
+        let warnings = shape::fit(ask.target.kind, &mut body, ask.fields, ask.repeated)?;
+        let generated = create::name_is_generated(&body);
+        let mut names_left = names::GENERATE_ATTEMPTS_MAX;
+        let mut taken = None;
+        for _ in 0..ATTEMPTS_MAX {
+            match self.try_create(ask, &body).await? {
+                Created::Done(code, body) => {
+                    return Ok(Done {
+                        code,
+                        body,
+                        warnings,
+                    });
+                }
+                Created::NamespaceChanged => {}
+                Created::Taken(status) => {
+                    names_left -= 1;
+                    if !generated || names_left == 0 {
+                        return Err(status);
+                    }
+                    taken = Some(status);
+                }
+            }
+        }
+        Err(taken.unwrap_or_else(|| too_busy(&ask.target)))
+    }
+
+    /// Puts `body` in the place of an object, or creates it where the kind allows that.
+    pub async fn update(&self, ask: &Ask<'_>, body: Value) -> Result<Done, Status> {
+        let target = &ask.target;
+        let creates = conduct::conduct(target.kind).absent == Absent::Created;
+        if creates && ask.part == Part::Whole && self.read(target)?.is_none() {
+            return self.create(ask, without_version(body)).await;
+        }
+        let mut body = body;
+        let warnings = shape::fit(target.kind, &mut body, ask.fields, ask.repeated)?;
+        self.change(ask, warnings, |update, current| {
+            Ok((update::update(update, current, body.clone())?, Vec::new()))
+        })
+        .await
+    }
+
+    /// Patches an object.
+    pub async fn patch(&self, ask: &Ask<'_>, patch: &Patch) -> Result<Done, Status> {
+        self.change(ask, Vec::new(), |update, current| {
+            let mut object = patch.applied(&update.target, current)?;
+            let warnings = shape::fit(update.target.kind, &mut object, ask.fields, ask.repeated)?;
+            Ok((update::decide(update, current, object)?, warnings))
+        })
+        .await
+    }
+
+    /// Changes an object by a rule of the caller's, such as a new replica count.
+    pub async fn change_with(
+        &self,
+        ask: &Ask<'_>,
+        rule: impl Fn(&Value) -> Result<Value, Status>,
+    ) -> Result<Done, Status> {
+        self.change(ask, Vec::new(), |update, current| {
+            Ok((update::update(update, current, rule(current)?)?, Vec::new()))
+        })
+        .await
+    }
+
+    /// Deletes an object.
+    pub async fn delete(
+        &self,
+        target: &Target<'_>,
+        options: &DeleteOptions,
+        admission: &dyn Admit,
+    ) -> Result<Done, Status> {
+        for _ in 0..ATTEMPTS_MAX {
+            let current = self.must_read(target)?;
+            let now = self.clock.wall();
+            admission.delete(&current.value)?;
+            let decision = delete::delete(target, &current.value, options, now)?;
+            let stored = match options.dry_run {
+                DryRun::All => Some(shown(&decision, &current.value).clone()),
+                DryRun::No => self.carry_out(target, &decision, &current).await?,
+            };
+            let Some(stored) = stored else { continue };
+            let (code, body) = delete::answer(target, &decision, &stored, options);
+            return Ok(Done {
+                code,
+                body: encoded(&body)?,
+                warnings: Vec::new(),
+            });
+        }
+        Err(too_busy(target))
+    }
+
+    /// What is stored under the target's name, as its kind shows it.
+    pub(super) fn read(&self, target: &Target) -> Result<Option<Current>, Status> {
+        let resource = target.kind.stored_as();
+        let name = ObjectName::new(target.namespace, target.name);
+        let Some(object) = self.object(&resource, &name)? else {
+            return Ok(None);
+        };
+        let value = draft::from_stored(target.kind, parsed(&object)?);
+        Ok(Some(Current {
+            value,
+            version: object.header.version,
+        }))
+    }
+
+    pub(super) fn must_read(&self, target: &Target) -> Result<Current, Status> {
+        let (group, plural) = target.resource();
+        let missing = || Status::not_found(group, plural, target.name);
+        self.read(target)?.ok_or_else(missing)
+    }
+
+    /// Reads what is stored.
+    pub fn reader(&self) -> &store::Reader {
+        self.authority.reader()
+    }
+
+    /// The first address of the first range: that of the cluster's own service.
+    pub(super) fn first_address(&self) -> std::net::IpAddr {
+        self.ranges[0].first()
+    }
+
+    /// The time, as objects are stamped with it.
+    pub(super) fn now(&self) -> jiff::Timestamp {
+        self.clock.wall()
+    }
+
+    /// The authority that is written through.
+    pub(super) fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    /// Does what was decided. Nothing where somebody was faster; else the object as it is then.
+    pub(super) async fn carry_out(
+        &self,
+        target: &Target<'_>,
+        decision: &Decision,
+        current: &Current,
+    ) -> Result<Option<Value>, Status> {
+        let action = match decision {
+            Decision::Unchanged => return Ok(Some(current.value.clone())),
+            Decision::Delete(_) => Action::Delete,
+            Decision::Put(object) => {
+                Action::Put(Box::new(draft::draft(target.kind, object.clone())?))
+            }
+        };
+        let swap = Swap {
+            resource: target.kind.stored_as(),
+            name: ObjectName::new(target.namespace, target.name),
+            expect: Expect::Version(current.version.clone()),
+            action,
+        };
+        match self.authority.swap(vec![swap]).await {
+            Ok((outcomes, _durable)) => stored(target, decision, outcomes).map(Some),
+            Err(Refusal::Conflict { .. }) => Ok(None),
+            Err(refusal) => Err(refused(target, refusal)),
+        }
+    }
+
+    async fn try_create(&self, ask: &Ask<'_>, body: &Value) -> Result<Created, Status> {
+        let target = &ask.target;
+        let inside = match target.kind.namespaced {
+            true => self.namespace(target.namespace)?,
+            false => None,
+        };
+        let (_turn, network) = self.network(target, meta::name(body)).await?;
+        let around = Surroundings {
+            namespace: inside.as_ref().map(|namespace| &namespace.value),
+            network: network.as_ref(),
+        };
+        let object = create::create(target, body.clone(), &self.stamp()?, &around)?;
+        ask.admission.create(&object)?;
+        let name = ObjectName::new(target.namespace, meta::name(&object));
+        let resource = target.kind.stored_as();
+        if ask.dry_run == DryRun::All {
+            return match self.existing(target, &resource, &name)? {
+                Some(existing) => Ok(Created::Taken(create::already_exists(
+                    target,
+                    &object,
+                    Some(&existing),
+                ))),
+                None => Ok(Created::Done(201, encoded(&object)?)),
+            };
+        }
+        let put = Action::Put(Box::new(draft::draft(target.kind, object.clone())?));
+        let (named, expect) = (name.clone(), Expect::Absent);
+        let mut swaps = vec![Swap {
+            resource: resource.clone(),
+            name: named,
+            expect,
+            action: put,
+        }];
+        // The namespace must still be the one that was looked at: it may have begun to end.
+        swaps.extend(inside.map(|namespace| Swap {
+            resource: Resource::new("", "namespaces"),
+            name: ObjectName::new("", target.namespace),
+            expect: Expect::Version(namespace.version),
+            action: Action::Check,
+        }));
+        match self.authority.swap(swaps).await {
+            Ok((outcomes, _durable)) => {
+                let stored = stored_bytes(target, outcomes)?;
+                Ok(Created::Done(201, stored))
+            }
+            Err(Refusal::Conflict { index: 0, .. }) => {
+                let existing = self.existing(target, &resource, &name)?;
+                let status = create::already_exists(target, &object, existing.as_ref());
+                Ok(Created::Taken(status))
+            }
+            Err(Refusal::Conflict { .. }) => Ok(Created::NamespaceChanged),
+            Err(refusal) => Err(refused(target, refusal)),
+        }
+    }
+
+    /// Decides with `rule` until nobody was faster.
+    async fn change(
+        &self,
+        ask: &Ask<'_>,
+        warnings: Vec<String>,
+        rule: impl Fn(&Update, &Value) -> Result<(Decision, Vec<String>), Status>,
+    ) -> Result<Done, Status> {
+        let target = &ask.target;
+        for _ in 0..ATTEMPTS_MAX {
+            let current = self.must_read(target)?;
+            let (_turn, network) = self.network(target, target.name).await?;
+            let stamp = self.stamp()?;
+            let around = Surroundings {
+                namespace: None,
+                network: network.as_ref(),
+            };
+            let update = Update {
+                target: *target,
+                part: ask.part,
+                stamp: &stamp,
+                around,
+            };
+            let (decision, more) = rule(&update, &current.value)?;
+            match &decision {
+                Decision::Put(new) | Decision::Delete(new) => {
+                    ask.admission.update(new, &current.value)?;
+                }
+                Decision::Unchanged => {}
+            }
+            let stored = match ask.dry_run {
+                DryRun::All => Some(shown(&decision, &current.value).clone()),
+                DryRun::No => self.carry_out(target, &decision, &current).await?,
+            };
+            if let Some(stored) = stored {
+                let warnings = warnings.into_iter().chain(more).collect();
+                return Ok(Done {
+                    code: 200,
+                    body: encoded(&stored)?,
+                    warnings,
+                });
+            }
+        }
+        let (group, plural) = target.resource();
+        Err(Status::conflict(
+            group,
+            plural,
+            target.name,
+            update::MODIFIED,
+        ))
+    }
+
+    fn namespace(&self, name: &str) -> Result<Option<Current>, Status> {
+        let resource = Resource::new("", "namespaces");
+        let Some(object) = self.object(&resource, &ObjectName::new("", name))? else {
+            return Ok(None);
+        };
+        Ok(Some(Current {
+            value: parsed(&object)?,
+            version: object.header.version,
+        }))
+    }
+
+    fn existing(
+        &self,
+        target: &Target,
+        resource: &Resource,
+        name: &ObjectName,
+    ) -> Result<Option<Value>, Status> {
+        let object = self.object(resource, name)?;
+        let value = object.map(|object| parsed(&object)).transpose()?;
+        Ok(value.map(|value| draft::from_stored(target.kind, value)))
+    }
+
+    pub(super) fn object(
+        &self,
+        resource: &Resource,
+        name: &ObjectName,
+    ) -> Result<Option<Object>, Status> {
+        let unread = |error| {
+            tracing::error!(%resource, %name, %error, "an object could not be read");
+            Status::internal("the stored object could not be read")
+        };
+        self.authority
+            .reader()
+            .object(resource, name)
+            .map_err(unread)
+    }
+
+    /// The network as it is without the service that is about to be written, and the turn to write
+    /// it.
+    async fn network(
+        &self,
+        target: &Target<'_>,
+        name: &str,
+    ) -> Result<(Option<MutexGuard<'_, ()>>, Option<Network>), Status> {
+        if target.resource() != ("", "services") {
+            return Ok((None, None));
+        }
+        let turn = self.service_turn.lock().await;
+        let mut network = Network::new(self.ranges.clone(), self.node_ports.clone());
+        let services = self.all(&Resource::new("", "services"), Range::All)?;
+        network.take_all(&services, (target.namespace, name));
+        Ok((Some(turn), Some(network)))
+    }
+
+    /// Every object of a resource in a part of it.
+    pub(super) fn all(&self, resource: &Resource, range: Range) -> Result<Vec<Value>, Status> {
+        let want = Want {
+            resource: resource.clone(),
+            range,
+            selector: Selector::default(),
+        };
+        let unread = || Status::internal("the stored objects could not be read");
+        let reader = self.authority.reader();
+        let page = reader
+            .page(&want, &At::Now, &PagePart::default())
+            .map_err(|_| unread())?;
+        let parse = |row| -> Result<Value, Status> {
+            let bytes = page.bytes(row).map_err(|_| unread())?;
+            serde_json::from_slice(&bytes).map_err(|_| unread())
+        };
+        page.rows.iter().map(|row| parse(row)).collect()
+    }
+
+    fn stamp(&self) -> Result<Stamp, Status> {
+        Ok(Stamp {
+            now: self.clock.wall(),
+            uid: fresh_uuid()?,
+            random: random()?,
+        })
+    }
+}
+
+/// How an attempt to create ended.
+enum Created {
+    Done(u16, Bytes),
+    Taken(Status),
+    NamespaceChanged,
+}

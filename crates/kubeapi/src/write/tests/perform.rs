@@ -1,0 +1,454 @@
+//! Writes through a real authority, with the real kinds and their schemas.
+
+use std::sync::Arc;
+
+use host::Clock;
+use object::Resource;
+use object::select::Selector;
+use serde_json::json;
+use store::disk::memory::MemoryDisk;
+use store::{Authority, Options};
+
+use super::*;
+use crate::catalog::Catalog;
+use crate::schema::fields::FieldValidation;
+use crate::write::admit::Trusted;
+use crate::write::kinds::service::NODE_PORTS;
+use crate::write::options::{DeleteOptions, DryRun};
+use crate::write::patch::Patch;
+use crate::write::upkeep::Round;
+use crate::write::{Ask, Done, Writes, scale};
+
+/// An embedded cluster with nothing in it but its namespaces.
+struct Cluster {
+    writes: Writes,
+    authority: Authority,
+    catalog: Catalog,
+}
+
+impl Cluster {
+    async fn start() -> Self {
+        let disk = Arc::new(MemoryDisk::default());
+        let authority = Authority::open(disk, Options::new("test"), Clock::machine()).unwrap();
+        let catalog = Catalog::new();
+        let resources: Vec<Resource> = catalog
+            .snapshot()
+            .kinds()
+            .map(|kind| kind.resource())
+            .collect();
+        authority.open_tables(resources).await.unwrap();
+        let ranges = vec!["10.96.0.0/16".parse().unwrap()];
+        let writes = Writes::new(authority.clone(), Clock::machine(), ranges, NODE_PORTS);
+        let cluster = Self {
+            writes,
+            authority,
+            catalog,
+        };
+        cluster.look_after().await;
+        cluster
+    }
+
+    async fn look_after(&self) -> Round {
+        self.writes
+            .look_after_namespaces(&self.catalog.snapshot(), "PEM")
+            .await
+            .unwrap()
+    }
+
+    fn kind(&self, api_version: &str, plural: &str) -> Arc<Kind> {
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        self.catalog.find(group, version, plural).unwrap()
+    }
+
+    async fn create(&self, kind: &Kind, body: Value) -> Result<Value, Status> {
+        let target = place(kind, "");
+        self.writes
+            .create(&ask(target), body)
+            .await
+            .map(|done| answered(&done))
+    }
+
+    async fn update(&self, kind: &Kind, name: &str, body: Value) -> Result<Value, Status> {
+        self.writes
+            .update(&ask(place(kind, name)), body)
+            .await
+            .map(|done| answered(&done))
+    }
+
+    async fn delete(&self, kind: &Kind, name: &str) -> Result<Value, Status> {
+        let options = DeleteOptions::default();
+        self.writes
+            .delete(&place(kind, name), &options, &Trusted)
+            .await
+            .map(|done| answered(&done))
+    }
+
+    fn read(&self, kind: &Kind, name: &str) -> Option<Value> {
+        let target = place(kind, name);
+        self.writes
+            .read(&target)
+            .unwrap()
+            .map(|current| current.value)
+    }
+}
+
+fn place<'a>(kind: &'a Kind, name: &'a str) -> Target<'a> {
+    Target {
+        kind,
+        namespace: if kind.namespaced { "default" } else { "" },
+        name,
+    }
+}
+
+fn ask(target: Target<'_>) -> Ask<'_> {
+    Ask {
+        target,
+        part: Part::Whole,
+        dry_run: DryRun::No,
+        fields: FieldValidation::Strict,
+        repeated: &[],
+        admission: &Trusted,
+    }
+}
+
+fn answered(done: &Done) -> Value {
+    serde_json::from_slice(&done.body).unwrap()
+}
+
+#[tokio::test]
+async fn what_is_created_is_read_back_with_its_version() {
+    let cluster = Cluster::start().await;
+    let kind = cluster.kind("v1", "configmaps");
+    let made = cluster.create(&kind, config_map()).await.unwrap();
+    assert!(
+        made["metadata"]["resourceVersion"]
+            .as_str()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+            > 0
+    );
+    assert_eq!(made["metadata"]["uid"].as_str().unwrap().len(), 36);
+    assert_eq!(cluster.read(&kind, "m").unwrap(), made);
+    let again = cluster.create(&kind, config_map()).await.unwrap_err();
+    assert_eq!((again.code, again.reason), (409, "AlreadyExists"));
+}
+
+#[tokio::test]
+async fn unknown_fields_are_refused_told_or_dropped_as_the_client_wishes() {
+    let cluster = Cluster::start().await;
+    let kind = cluster.kind("v1", "configmaps");
+    let mut body = config_map();
+    body["dta"] = json!({});
+    let strict = cluster.create(&kind, body.clone()).await.unwrap_err();
+    assert_eq!(strict.code, 400);
+    assert!(strict.message.contains("unknown field \"dta\""), "{strict}");
+    let warn = Ask {
+        fields: FieldValidation::Warn,
+        ..ask(place(&kind, ""))
+    };
+    let done = cluster.writes.create(&warn, body).await.unwrap();
+    assert_eq!(done.warnings, ["unknown field \"dta\""]);
+    assert_eq!(answered(&done).get("dta"), None);
+}
+
+#[tokio::test]
+async fn a_field_of_the_wrong_type_is_refused() {
+    let cluster = Cluster::start().await;
+    let kind = cluster.kind("apps/v1", "deployments");
+    let mut body = deployment();
+    body["spec"]["replicas"] = json!("three");
+    assert_eq!(cluster.create(&kind, body).await.unwrap_err().code, 400);
+    assert!(cluster.create(&kind, deployment()).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_dry_run_answers_and_stores_nothing() {
+    let cluster = Cluster::start().await;
+    let kind = cluster.kind("v1", "configmaps");
+    let dry = Ask {
+        dry_run: DryRun::All,
+        ..ask(place(&kind, ""))
+    };
+    let done = cluster.writes.create(&dry, config_map()).await.unwrap();
+    assert_eq!(done.code, 201);
+    assert_eq!(answered(&done)["metadata"].get("resourceVersion"), None);
+    assert_eq!(cluster.read(&kind, "m"), None);
+    let made = cluster.create(&kind, config_map()).await.unwrap();
+    let dry = Ask {
+        dry_run: DryRun::All,
+        ..ask(place(&kind, "m"))
+    };
+    let mut body = made.clone();
+    body["data"]["a"] = json!("2");
+    let done = cluster.writes.update(&dry, body).await.unwrap();
+    assert_eq!(answered(&done)["data"]["a"], "2");
+    let options = DeleteOptions {
+        dry_run: DryRun::All,
+        ..Default::default()
+    };
+    cluster
+        .writes
+        .delete(&place(&kind, "m"), &options, &Trusted)
+        .await
+        .unwrap();
+    assert_eq!(cluster.read(&kind, "m").unwrap(), made);
+}
+
+#[tokio::test]
+async fn writers_that_meet_both_succeed_unless_they_name_a_version() {
+    let cluster = Arc::new(Cluster::start().await);
+    let kind = cluster.kind("v1", "configmaps");
+    cluster.create(&kind, config_map()).await.unwrap();
+    let patch = |index: usize| {
+        let body = json!({"data": {format!("k{index}"): "v"}}).to_string();
+        Patch::parse(&kind, "application/merge-patch+json", body.as_bytes()).unwrap()
+    };
+    let patches: Vec<Patch> = (0..10).map(patch).collect();
+    let (left, right) = patches.split_at(5);
+    let run = async |patches: &[Patch]| {
+        for patch in patches {
+            cluster
+                .writes
+                .patch(&ask(place(&kind, "m")), patch)
+                .await
+                .unwrap();
+        }
+    };
+    tokio::join!(run(left), run(right));
+    let object = cluster.read(&kind, "m").unwrap();
+    assert_eq!(object["data"].as_object().unwrap().len(), 11);
+    let mut stale = object.clone();
+    stale["data"] = json!({});
+    cluster.update(&kind, "m", stale.clone()).await.unwrap();
+    assert_eq!(
+        cluster.update(&kind, "m", stale).await.unwrap_err().code,
+        409
+    );
+}
+
+#[tokio::test]
+async fn the_same_again_spends_no_version() {
+    let cluster = Cluster::start().await;
+    let kind = cluster.kind("apps/v1", "deployments");
+    let made = cluster.create(&kind, deployment()).await.unwrap();
+    assert_eq!(
+        cluster.update(&kind, "web", made.clone()).await.unwrap(),
+        made
+    );
+    assert_eq!(
+        cluster.update(&kind, "web", deployment()).await.unwrap(),
+        made
+    );
+}
+
+#[tokio::test]
+async fn a_lease_comes_into_being_by_an_update_and_a_config_map_does_not() {
+    let cluster = Cluster::start().await;
+    let leases = cluster.kind("coordination.k8s.io/v1", "leases");
+    let lease = json!({
+        "metadata": {"name": "l", "resourceVersion": "7"}, "spec": {"holderIdentity": "a"}
+    });
+    let done = cluster
+        .writes
+        .update(&ask(place(&leases, "l")), lease)
+        .await
+        .unwrap();
+    assert_eq!(done.code, 201);
+    let maps = cluster.kind("v1", "configmaps");
+    let status = cluster.update(&maps, "m", config_map()).await.unwrap_err();
+    assert_eq!(status.message, "configmaps \"m\" not found");
+}
+
+#[tokio::test]
+async fn every_service_gets_an_address_of_its_own() {
+    let cluster = Cluster::start().await;
+    let kind = cluster.kind("v1", "services");
+    let service = |name: String| {
+        let spec = json!({"ports": [{"port": 80}], "type": "NodePort"});
+        json!({"metadata": {"name": name}, "spec": spec})
+    };
+    let run = async |side: &str| {
+        let mut made = Vec::new();
+        for index in 0..20 {
+            let body = service(format!("{side}{index}"));
+            made.push(cluster.create(&kind, body).await.unwrap());
+        }
+        made
+    };
+    let (left, right) = tokio::join!(run("a"), run("b"));
+    let all: Vec<Value> = left.into_iter().chain(right).collect();
+    let distinct = |pointer: &str| {
+        let mut values: Vec<String> = all
+            .iter()
+            .map(|service| service.pointer(pointer).unwrap().to_string())
+            .collect();
+        values.sort();
+        values.dedup();
+        values.len()
+    };
+    assert_eq!(distinct("/spec/clusterIP"), 40);
+    assert_eq!(distinct("/spec/ports/0/nodePort"), 40);
+}
+
+#[tokio::test]
+async fn both_event_apis_write_the_same_object() {
+    let cluster = Cluster::start().await;
+    let newer = cluster.kind("events.k8s.io/v1", "events");
+    let event = json!({
+        "metadata": {"name": "e"}, "regarding": {"kind": "Pod", "namespace": "default"},
+        "note": "hi", "reason": "R", "action": "A", "type": "Normal",
+        "reportingController": "c", "reportingInstance": "i",
+        "eventTime": "2025-06-01T12:00:00.000000Z"
+    });
+    let made = cluster.create(&newer, event).await.unwrap();
+    assert_eq!(made["note"], "hi");
+    let core = cluster.kind("v1", "events");
+    let seen = cluster.read(&core, "e").unwrap();
+    assert_eq!(seen["message"], "hi");
+    assert_eq!(seen["metadata"]["uid"], made["metadata"]["uid"]);
+}
+
+#[tokio::test]
+async fn a_scale_changes_the_count_alone() {
+    let cluster = Cluster::start().await;
+    let kind = cluster.kind("apps/v1", "deployments");
+    let made = cluster.create(&kind, deployment()).await.unwrap();
+    let target = place(&kind, "web");
+    let mut wanted = scale::of(&made);
+    wanted["spec"]["replicas"] = json!(4);
+    let rule = |current: &Value| scale::applied(&target, current, &wanted);
+    cluster
+        .writes
+        .change_with(&ask(target), rule)
+        .await
+        .unwrap();
+    assert_eq!(cluster.read(&kind, "web").unwrap()["spec"]["replicas"], 4);
+}
+
+#[tokio::test]
+async fn a_collection_goes_by_selector() {
+    let cluster = Cluster::start().await;
+    let kind = cluster.kind("v1", "configmaps");
+    for (name, team) in [("a", "x"), ("b", "x"), ("c", "y")] {
+        let body = json!({"metadata": {"name": name, "labels": {"team": team}}});
+        cluster.create(&kind, body).await.unwrap();
+    }
+    let selector = Selector::parse("team=x", "").unwrap();
+    let options = DeleteOptions::default();
+    let target = place(&kind, "");
+    let list = cluster
+        .writes
+        .delete_collection(&target, (selector, None), &options, &Trusted)
+        .await
+        .unwrap();
+    assert_eq!(list["kind"], "ConfigMapList");
+    assert_eq!(list["items"].as_array().unwrap().len(), 2);
+    assert_eq!(cluster.read(&kind, "a"), None);
+    assert!(cluster.read(&kind, "c").is_some());
+}
+
+#[tokio::test]
+async fn a_namespace_is_furnished_used_and_ended() {
+    let cluster = Cluster::start().await;
+    let namespaces = cluster.kind("v1", "namespaces");
+    let team = json!({"metadata": {"name": "team"}});
+    cluster.create(&namespaces, team).await.unwrap();
+    assert_eq!(
+        cluster.look_after().await,
+        Round {
+            created: 2,
+            ended: 0,
+            waiting: 0
+        }
+    );
+    let maps = cluster.kind("v1", "configmaps");
+    let inside = |name| Target {
+        kind: &maps,
+        namespace: "team",
+        name,
+    };
+    let roots = cluster
+        .writes
+        .read(&inside("kube-root-ca.crt"))
+        .unwrap()
+        .unwrap();
+    assert_eq!(roots.value["data"]["ca.crt"], "PEM");
+    let mut held = config_map();
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    cluster.writes.create(&ask(inside("")), held).await.unwrap();
+
+    let ending = cluster.delete(&namespaces, "team").await.unwrap();
+    assert_eq!(ending["status"]["phase"], "Terminating");
+    let refused = cluster
+        .writes
+        .create(&ask(inside("")), json!({"metadata": {"name": "x"}}))
+        .await;
+    assert_eq!(refused.unwrap_err().code, 403);
+    assert_eq!(
+        cluster.look_after().await,
+        Round {
+            created: 0,
+            ended: 0,
+            waiting: 1
+        }
+    );
+    assert!(
+        cluster.read(&namespaces, "team").is_some(),
+        "something in it is held"
+    );
+
+    let current = cluster.writes.read(&inside("m")).unwrap().unwrap().value;
+    let mut freed = current.clone();
+    freed["metadata"]["finalizers"] = json!([]);
+    cluster
+        .writes
+        .update(&ask(inside("m")), freed)
+        .await
+        .unwrap();
+    assert_eq!(
+        cluster.look_after().await,
+        Round {
+            created: 0,
+            ended: 1,
+            waiting: 0
+        }
+    );
+    assert_eq!(cluster.read(&namespaces, "team"), None);
+}
+
+#[tokio::test]
+async fn the_namespaces_of_a_cluster_are_made_once() {
+    let cluster = Cluster::start().await;
+    let namespaces = cluster.kind("v1", "namespaces");
+    for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
+        assert!(cluster.read(&namespaces, name).is_some(), "{name}");
+    }
+    assert_eq!(cluster.look_after().await, Round::default());
+}
+
+#[tokio::test]
+async fn a_store_without_the_table_refuses_and_says_nothing_of_itself() {
+    let cluster = Cluster::start().await;
+    let kind = testing::custom_kind("example.com/v1", "Thing", "things");
+    let status = cluster
+        .create(&kind, json!({"metadata": {"name": "t"}}))
+        .await
+        .unwrap_err();
+    assert_eq!(status.code, 500);
+    assert_eq!(
+        status.message,
+        "Internal error occurred: the object was not stored"
+    );
+    cluster
+        .authority
+        .open_tables(vec![kind.resource()])
+        .await
+        .unwrap();
+    assert!(
+        cluster
+            .create(&kind, json!({"metadata": {"name": "t"}}))
+            .await
+            .is_ok()
+    );
+}
