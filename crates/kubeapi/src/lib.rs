@@ -1,7 +1,7 @@
 //! The Kubernetes API over a store: what a client asks, who it is, whether it may, and the answer.
 //!
-//! Reads are written against [`store::Reader`] alone and do not know who feeds it. Writes have a place of their own: the authority
-//! of an embedded cluster here, the tunnel on a node.
+//! Reads are written against [`store::Reader`] alone and do not know who feeds it. Writes have a
+//! place of their own: the authority of an embedded cluster here, the tunnel on a node.
 
 pub mod serve; // connections, limits, and the one place where a request meets its answer
 pub mod request; // an HTTP request -> what is asked, decoded once

@@ -62,6 +62,8 @@ pub struct CustomKind {
     pub selectable: Vec<Arc<str>>,
     /// Whether objects are stored in this version.
     pub storage: bool,
+    /// The version that objects are stored in.
+    pub stored_in: Arc<str>,
     /// Unknown fields are kept everywhere (spec.preserveUnknownFields).
     pub preserve_unknown: bool,
     /// Where its replicas stand, if it can be scaled.
@@ -86,9 +88,24 @@ pub struct PrinterColumn {
 }
 
 impl Kind {
-    /// The resource that objects of this kind are stored under.
+    /// The resource as the API names it.
     pub fn resource(&self) -> Resource {
         Resource::new(&self.group, &self.plural)
+    }
+
+    /// The resource that objects of this kind are stored under: events of both groups are the same
+    /// objects.
+    pub fn stored_as(&self) -> Resource {
+        match self.is_event_view() {
+            true => Resource::new("", "events"),
+            false => self.resource(),
+        }
+    }
+
+    /// Whether objects of this kind are events as `events.k8s.io` shows them: stored in the older
+    /// form.
+    pub fn is_event_view(&self) -> bool {
+        &*self.group == "events.k8s.io" && &*self.plural == "events"
     }
 
     /// `apps/v1`, or `v1` in the core group.

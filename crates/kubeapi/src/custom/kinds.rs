@@ -86,6 +86,10 @@ fn custom(definition: &Definition, version: &Version) -> CustomKind {
         columns: columns.collect(),
         selectable: selectable.collect(),
         storage: version.storage,
+        stored_in: definition
+            .storage_version()
+            .map_or("", |stored| &stored.name)
+            .into(),
         preserve_unknown: definition.spec.preserve_unknown_fields.unwrap_or(false),
         scale: version.scale().map(ScalePaths::of_custom),
     }

@@ -1,4 +1,5 @@
-//! An object, a list, an event of a watch -> bytes, in the form that was asked for. Objects are copied, not decoded, where that is enough.
+//! An object, a list, an event of a watch -> bytes, in the form that was asked for. Objects are
+//! copied, not decoded, where that is enough.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::Status;
 use crate::catalog::Kind;
 use crate::request::{Form, Shape};
 use crate::table::{Headings, Include, ListMeta, MetaVersion, Sheet, partial};
+use crate::write::from_stored;
 
 /// Encodes objects of one kind for one request.
 #[derive(Debug, Clone)]
@@ -67,7 +69,8 @@ impl Encoder {
         }
     }
 
-    /// Whether an object's bytes are the same for every client that asks in this form, so that one encoding serves all.
+    /// Whether an object's bytes are the same for every client that asks in this form, so that one
+    /// encoding serves all.
     pub fn is_plain(&self) -> bool {
         self.form.shape == Shape::Whole
             && self
@@ -79,7 +82,11 @@ impl Encoder {
 
     /// One object.
     pub fn object(&self, bytes: &Bytes, now: Timestamp) -> Result<Bytes, Status> {
-        let bytes = self.in_version(bytes)?;
+        self.shown(self.in_version(bytes)?, now)
+    }
+
+    /// One object that is in the version that was asked for already: what a write answers with.
+    pub fn shown(&self, bytes: Bytes, now: Timestamp) -> Result<Bytes, Status> {
         match self.form.shape {
             Shape::Whole if self.form.pretty => pretty(&bytes),
             Shape::Whole => Ok(bytes),
@@ -107,7 +114,8 @@ impl Encoder {
         }
     }
 
-    /// Adds items to a list until `out` is about `full` bytes long. Items come with their number, which tells where commas go.
+    /// Adds items to a list until `out` is about `full` bytes long. Items come with their number,
+    /// which tells where commas go.
     pub fn list_items(
         &self,
         out: &mut Vec<u8>,
@@ -181,8 +189,13 @@ impl Encoder {
         Sheet::new(&self.kind, version, self.include)
     }
 
-    /// The object with the apiVersion that was asked for. Versions of one kind differ in nothing else here.
+    /// The object as the version that was asked for shows it. Versions of a custom kind differ in
+    /// their name only.
     fn in_version(&self, bytes: &Bytes) -> Result<Bytes, Status> {
+        if self.kind.is_event_view() {
+            let stored = serde_json::from_slice(bytes).map_err(unreadable)?;
+            return Ok(from_stored(&self.kind, stored).to_string().into());
+        }
         const LABEL: &[u8] = b"{\"apiVersion\":\"";
         let rest = bytes.strip_prefix(LABEL);
         let stored = rest.and_then(|rest| rest.split(|byte| *byte == b'"').next());
@@ -218,14 +231,16 @@ fn frame(word: &str, object: &[u8]) -> Bytes {
 }
 
 fn metadata(bytes: &Bytes, version: MetaVersion) -> Result<Bytes, Status> {
-    splice::metadata_only(bytes, version.api_version(), "PartialObjectMetadata")
-        .map_err(|error| Status::internal(format!("an object cannot be read: {error}")))
+    splice::metadata_only(bytes, version.api_version(), "PartialObjectMetadata").map_err(unreadable)
+}
+
+fn unreadable(error: impl std::fmt::Display) -> Status {
+    Status::internal(format!("an object cannot be read: {error}"))
 }
 
 fn pretty(bytes: &Bytes) -> Result<Bytes, Status> {
-    let cannot = |error| Status::internal(format!("an object cannot be read: {error}"));
-    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(cannot)?;
-    let mut out = serde_json::to_vec_pretty(&value).map_err(cannot)?;
+    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(unreadable)?;
+    let mut out = serde_json::to_vec_pretty(&value).map_err(unreadable)?;
     out.push(b'\n');
     Ok(out.into())
 }

@@ -37,7 +37,7 @@ pub fn find(reader: &Reader, kind: &Kind, path: &ResourcePath) -> Result<Object,
     let name = ObjectName::new(namespace, &path.name);
     let range = Range::Name(name.clone());
     let want = Want {
-        resource: kind.resource(),
+        resource: kind.stored_as(),
         range,
         selector: Selector::default(),
     };

@@ -1,7 +1,8 @@
-//! get, list and watch over a reader. They do not know who feeds it, and they decode nothing that they need not.
+//! get, list and watch over a reader. They do not know who feeds it, and they decode nothing that
+//! they need not.
 
 pub mod question; // what is asked for -> what the store is asked
-pub mod options; // resourceVersion, match, limit, continue: the legal combinations and what they mean
+pub mod options; // resourceVersion, match, limit, continue: what is legal and what it means
 pub mod token; // where a list goes on
 pub mod encode; // an object, a list, an event -> bytes, in the form that was asked for
 pub mod get;
@@ -19,7 +20,7 @@ pub const FRESH_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(3
 
 /// Waits until the resource has reached a version, or refuses as Kubernetes does.
 async fn wait_for(reader: &Reader, kind: &Kind, version: &Version) -> Result<(), Status> {
-    let resource = kind.resource();
+    let resource = kind.stored_as();
     let reached = reader.reached(&resource, version);
     if tokio::time::timeout(FRESH_TIME_MAX, reached).await.is_ok() {
         return Ok(());

@@ -1,4 +1,5 @@
-//! What is asked for -> what the store is asked: a range and a selector, with the fields that this kind can be selected on.
+//! What is asked for -> what the store is asked: a range and a selector, with the fields that this
+//! kind can be selected on.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::request::{Query, ResourcePath};
 
 /// The range and selector of a list or a watch.
 pub fn want(kind: &Kind, path: &ResourcePath, query: &Query) -> Result<Want, Status> {
-    let resource = kind.resource();
+    let resource = kind.stored_as();
     let selector = selector(kind, query)?;
     let namespace = if kind.namespaced {
         path.namespace.as_str()

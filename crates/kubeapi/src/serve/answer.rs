@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER, VARY,
-    WARNING, WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER,
+    VARY, WARNING, WWW_AUTHENTICATE,
 };
 use http::{Response, StatusCode};
 
@@ -22,7 +22,8 @@ pub(super) struct Answer {
 pub(super) const JSON: &str = "application/json";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Bodies from this size on are compressed for clients that want it: what a kube-apiserver compresses.
+/// Bodies from this size on are compressed for clients that want it: what a kube-apiserver
+/// compresses.
 pub(super) const GZIP_BYTES_MIN: usize = 128 * 1024;
 
 impl Answer {
@@ -38,12 +39,22 @@ impl Answer {
 
     /// A body that is made while the client reads.
     pub(super) fn streamed(code: u16, content_type: &'static str, payload: Payload) -> Self {
-        Self { code, content_type, payload, warnings: Vec::new(), etag: None }
+        Self {
+            code,
+            content_type,
+            payload,
+            warnings: Vec::new(),
+            etag: None,
+        }
     }
 
     /// The HTTP response. `gzip` says whether the client takes compressed bodies.
     pub(super) fn into_response(self, request_number: u64, gzip: bool) -> Response<Payload> {
-        let payload = if gzip { self.payload.compressed(GZIP_BYTES_MIN) } else { self.payload };
+        let payload = if gzip {
+            self.payload.compressed(GZIP_BYTES_MIN)
+        } else {
+            self.payload
+        };
         let compressed = payload.is_compressed();
         let mut response = Response::new(payload);
         *response.status_mut() =
@@ -80,7 +91,9 @@ pub(super) fn refusal(status: Status, request_number: u64) -> Response<Payload> 
     let (code, retry) = (status.code, status.retry_after_seconds());
     let mut response = Answer::from(status).into_response(request_number, false);
     if let Some(seconds) = retry {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        response
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     if code == 401 {
         let challenge = HeaderValue::from_static("Bearer");

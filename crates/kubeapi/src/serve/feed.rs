@@ -1,4 +1,5 @@
-//! The log -> what the server itself must know of its content: who may what, and which custom kinds there are.
+//! The log -> what the server itself must know of its content: who may what, and which custom kinds
+//! there are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,7 +36,11 @@ pub enum FeedFailed {
 impl Feeds {
     /// Reads what there is. When this returns, permissions and custom kinds are complete.
     pub fn start(api: Arc<Api>) -> Result<Self, FeedFailed> {
-        let mut feeds = Self { api, watches: Vec::new(), defined: BTreeSet::new() };
+        let mut feeds = Self {
+            api,
+            watches: Vec::new(),
+            defined: BTreeSet::new(),
+        };
         feeds.load_all()?;
         Ok(feeds)
     }
@@ -65,7 +70,9 @@ impl Feeds {
                         }
                     }
                     // What was missed is not known, so everything is read afresh.
-                    Err(Ended::Lagged | Ended::Replaced | Ended::Damaged) => return self.load_all(),
+                    Err(Ended::Lagged | Ended::Replaced | Ended::Damaged) => {
+                        return self.load_all();
+                    }
                 }
             }
         }
@@ -77,25 +84,35 @@ impl Feeds {
         let mut authorizer = Authorizer::default();
         let mut watches = Vec::new();
         for resource in Authorizer::resources() {
-            watches.extend(self.load(&resource, |name, bytes| grant(&mut authorizer, &resource, name, bytes))?);
+            watches.extend(self.load(&resource, |name, bytes| {
+                grant(&mut authorizer, &resource, name, bytes)
+            })?);
         }
         let mut found = BTreeMap::new();
         let definitions = definitions();
         watches.extend(self.load(&definitions, |name, bytes| {
             found.insert(name.clone(), bytes.to_vec());
         })?);
-        for gone in self.defined.iter().filter(|name| !found.contains_key(*name)) {
+        for gone in self
+            .defined
+            .iter()
+            .filter(|name| !found.contains_key(*name))
+        {
             self.api.catalog.remove_custom(gone.as_str());
         }
         self.defined = found.keys().cloned().collect();
-        found.iter().for_each(|(name, bytes)| self.define(name, bytes));
+        found
+            .iter()
+            .for_each(|(name, bytes)| self.define(name, bytes));
         *self.api.authorizer.write() = authorizer;
         self.watches = watches;
         Ok(())
     }
 
     fn take(&mut self, index: usize, event: &store::Event) -> Result<(), FeedFailed> {
-        let What::Changed { before, after } = &event.what else { return Ok(()) };
+        let What::Changed { before, after } = &event.what else {
+            return Ok(());
+        };
         let watch = &self.watches[index];
         let resource = &watch.resource().clone();
         match (after, before) {
@@ -110,7 +127,8 @@ impl Feeds {
         Ok(())
     }
 
-    /// Reads all of a resource, and gives the place to follow it from. Nothing, if it is not served here.
+    /// Reads all of a resource, and gives the place to follow it from. Nothing, if it is not served
+    /// here.
     fn load(
         &self,
         resource: &Resource,
@@ -118,7 +136,11 @@ impl Feeds {
     ) -> Result<Option<Watch>, FeedFailed> {
         let reader = &self.api.reader;
         let (range, selector) = (Range::All, Selector::default());
-        let want = Want { resource: resource.clone(), range, selector };
+        let want = Want {
+            resource: resource.clone(),
+            range,
+            selector,
+        };
         let failed = |refused: Refused| unreadable(resource, refused.into());
         let page = match reader.page(&want, &At::Now, &Part::default()) {
             Ok(page) => page,
@@ -127,7 +149,9 @@ impl Feeds {
         };
         let watch = reader.watch(&want, &page.version).map_err(failed)?;
         for row in &page.rows {
-            let bytes = page.bytes(row).map_err(|source| unreadable(resource, source.into()))?;
+            let bytes = page
+                .bytes(row)
+                .map_err(|source| unreadable(resource, source.into()))?;
             put(&row.header.name, &bytes);
         }
         Ok(Some(watch))
@@ -172,5 +196,8 @@ fn definitions() -> Resource {
 }
 
 fn unreadable(resource: &Resource, source: ReadFailed) -> FeedFailed {
-    FeedFailed::Unreadable { resource: resource.clone(), source }
+    FeedFailed::Unreadable {
+        resource: resource.clone(),
+        source,
+    }
 }

@@ -1,4 +1,5 @@
-//! A connection and its headers -> a user. The certificate comes first, then a bearer token; who has neither is anonymous.
+//! A connection and its headers -> a user. The certificate comes first, then a bearer token; who
+//! has neither is anonymous.
 
 use std::sync::Arc;
 
@@ -21,12 +22,17 @@ pub(super) fn user(api: &Api, peer: &Peer, headers: &HeaderMap) -> Result<Arc<Us
         return Ok(Arc::new(User::anonymous()));
     };
     let text = header.to_str().map_err(|_| Status::unauthorized())?;
-    let (scheme, token) = text.trim().split_once(' ').ok_or_else(Status::unauthorized)?;
+    let (scheme, token) = text
+        .trim()
+        .split_once(' ')
+        .ok_or_else(Status::unauthorized)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(Status::unauthorized());
     }
     let now = api.clock.wall().as_second();
-    let verified = api.verifier.verify(token.trim(), now, &|referent| exists(api, referent));
+    let verified = api
+        .verifier
+        .verify(token.trim(), now, &|referent| exists(api, referent));
     match verified {
         Ok(verified) => Ok(Arc::new(verified.user.authenticated())),
         Err(why) => {
@@ -44,8 +50,15 @@ pub(super) fn exists(api: &Api, referent: Referent<'_>) -> Option<Record> {
         Referent::Secret { namespace, name } => ("secrets", namespace, name),
         Referent::Node { name } => ("nodes", "", name),
     };
-    let row = api.reader.row(&Resource::new("", plural), &ObjectName::new(namespace, name))?;
-    let deleted = row.header.lifecycle.as_ref().and_then(|life| life.deletion_timestamp.as_ref());
+    let row = api.reader.row(
+        &Resource::new("", plural),
+        &ObjectName::new(namespace, name),
+    )?;
+    let deleted = row
+        .header
+        .lifecycle
+        .as_ref()
+        .and_then(|life| life.deletion_timestamp.as_ref());
     let deleted_at = deleted.and_then(|text| text.parse::<jiff::Timestamp>().ok());
     Some(Record {
         uid: row.header.uid.to_string(),

@@ -19,7 +19,9 @@ pub(super) async fn body(mut incoming: Incoming) -> Result<Bytes, Status> {
         let frame = match next {
             Ok(Some(Ok(frame))) => frame,
             Ok(Some(Err(error))) => {
-                return Err(Status::bad_request(format!("the body could not be read: {error}")));
+                return Err(Status::bad_request(format!(
+                    "the body could not be read: {error}"
+                )));
             }
             Ok(None) => return Ok(whole.freeze()),
             Err(_) => return Err(Status::new(408, "Timeout", "the body did not come in time")),

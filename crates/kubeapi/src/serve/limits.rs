@@ -1,4 +1,5 @@
-//! How much of everything one client, and all clients together, may send or hold open. Past a limit a client is told so, and when to come back.
+//! How much of everything one client, and all clients together, may send or hold open. Past a limit
+//! a client is told so, and when to come back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,13 +13,17 @@ use crate::Status;
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 /// A body that stops coming for this long is given up.
 pub const BODY_IDLE_MAX: Duration = Duration::from_secs(30);
+/// An HTTP/1 connection that a client keeps for later is closed after this long without a request.
+pub const IDLE_TIME_MAX: Duration = Duration::from_secs(180);
 /// A head that is not complete by then is given up.
 pub const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// Bytes of all headers of a request.
 pub const HEAD_BYTES_MAX: u32 = 64 * 1024;
-/// Streams that one HTTP/2 connection may have open. A client with many watches opens more connections.
+/// Streams that one HTTP/2 connection may have open. A client with many watches opens more
+/// connections.
 pub const STREAMS_MAX: u32 = 250;
-/// Streams that a client may reset before we looked at them; more is an attack, and ends the connection.
+/// Streams that a client may reset before we looked at them; more is an attack, and ends the
+/// connection.
 pub const RESETS_PENDING_MAX: usize = 50;
 /// A peer that takes nothing for this long, although something waits for it, is cut.
 pub const STALL_TIME_MAX: Duration = Duration::from_secs(30);
@@ -77,7 +82,11 @@ impl Gate {
     /// Nothing in use yet.
     pub fn new(limits: &Limits) -> Self {
         let counts = |most, most_per_user| {
-            Arc::new(Counts { most, most_per_user, in_use: Mutex::default() })
+            Arc::new(Counts {
+                most,
+                most_per_user,
+                in_use: Mutex::default(),
+            })
         };
         Self {
             requests: counts(limits.requests_max, limits.requests_per_user_max),
@@ -112,7 +121,10 @@ impl Counts {
         let user: Arc<str> = user.into();
         in_use.all += 1;
         *in_use.by_user.entry(user.clone()).or_default() += 1;
-        Ok(Pass { counts: counts.clone(), user })
+        Ok(Pass {
+            counts: counts.clone(),
+            user,
+        })
     }
 }
 
@@ -135,12 +147,19 @@ mod tests {
 
     #[test]
     fn one_user_cannot_take_all_places() {
-        let limits = Limits { requests_max: 3, requests_per_user_max: 2, ..Limits::default() };
+        let limits = Limits {
+            requests_max: 3,
+            requests_per_user_max: 2,
+            ..Limits::default()
+        };
         let gate = Gate::new(&limits);
         let first = gate.request("a").unwrap();
         let _second = gate.request("a").unwrap();
         let refused = gate.request("a").err().unwrap();
-        assert_eq!((refused.code, refused.retry_after_seconds()), (429, Some(1)));
+        assert_eq!(
+            (refused.code, refused.retry_after_seconds()),
+            (429, Some(1))
+        );
         let _third = gate.request("b").unwrap();
         assert_eq!(gate.request("b").err().unwrap().code, 429);
         drop(first);

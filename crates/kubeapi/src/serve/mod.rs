@@ -2,6 +2,7 @@
 
 pub mod limits; // how much of everything one client and all clients together may have
 mod connection; // an accepted stream -> requests; watchers that are stuck are cut
+mod patience; // how long an idle connection and a slow one are waited for
 mod intake; // a request's body, within limits
 mod identity; // a connection and its headers -> a user
 mod route; // a request -> who may, and which part answers
@@ -37,7 +38,7 @@ pub struct Api {
     /// Which kinds there are.
     pub catalog: Arc<Catalog>,
     /// Who may what.
-    pub authorizer: RwLock<Authorizer>,
+    pub authorizer: Arc<RwLock<Authorizer>>,
     /// Which tokens are good.
     pub verifier: Verifier,
     /// What the server says of itself.
@@ -67,12 +68,22 @@ pub struct About {
 impl Api {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { reader, writes, catalog, verifier, about, clock, shutdown, limits } = parts;
+        let Parts {
+            reader,
+            writes,
+            catalog,
+            authorizer,
+            verifier,
+            about,
+            clock,
+            shutdown,
+            limits,
+        } = parts;
         Arc::new(Self {
             reader,
             writes,
             catalog,
-            authorizer: RwLock::default(),
+            authorizer,
             verifier,
             about,
             clock,
@@ -101,6 +112,8 @@ pub struct Parts {
     pub writes: Option<Arc<dyn Writes>>,
     /// Which kinds there are.
     pub catalog: Arc<Catalog>,
+    /// Who may what; empty at first, filled by [`Feeds`].
+    pub authorizer: Arc<RwLock<Authorizer>>,
     /// Which tokens are good.
     pub verifier: Verifier,
     /// What the server says of itself.

@@ -1,4 +1,5 @@
-//! Requests about objects: reads are answered here, writes are handed to the place where they are done.
+//! Requests about objects: reads are answered here, writes are handed to the place where they are
+//! done.
 
 use std::sync::Arc;
 
@@ -62,7 +63,11 @@ fn check_shape(kind: &Kind, path: &ResourcePath, method: &Method) -> Result<(), 
         },
     };
     // A collection is created in, an object is not; an object is replaced, a collection is not.
-    let fits = match (method.as_str(), path.name.is_empty(), path.subresource.is_empty()) {
+    let fits = match (
+        method.as_str(),
+        path.name.is_empty(),
+        path.subresource.is_empty(),
+    ) {
         ("POST", false, true) | ("PUT" | "PATCH", true, _) => false,
         ("POST", true, true) => !kind.namespaced || !path.namespace.is_empty(),
         _ => true,
@@ -166,8 +171,13 @@ async fn write(
     body: Incoming,
 ) -> Result<Answer, Status> {
     let _pass = api.gate.request(&asked.user.name)?;
-    let content_type = asked.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let content_type = content_type.and_then(|text| text.split(';').next()).unwrap_or("");
+    let content_type = asked
+        .headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let content_type = content_type
+        .and_then(|text| text.split(';').next())
+        .unwrap_or("");
     let mut content_type = content_type.trim().to_ascii_lowercase();
     let verb = write_verb(&asked.method, &path)?;
     let encoder = encoder(&asked, kind.clone())?;
@@ -178,7 +188,15 @@ async fn write(
         content_type = JSON.to_owned();
     }
     let (query, user) = (asked.query, asked.user);
-    let order = Order { verb, kind, path, query, body, content_type, user };
+    let order = Order {
+        verb,
+        kind,
+        path,
+        query,
+        body,
+        content_type,
+        user,
+    };
     if reviews::is_review(&order.kind) {
         return reviews::answer(api, &order);
     }
@@ -187,7 +205,7 @@ async fn write(
     };
     let written = writes.write(order).await?;
     let bytes = match written.body {
-        WrittenBody::Object(bytes) => encoder.object(&bytes, api.clock.wall())?,
+        WrittenBody::Object(bytes) => encoder.shown(bytes, api.clock.wall())?,
         WrittenBody::Verbatim(bytes) => bytes,
     };
     let mut answer = Answer::full(written.code, JSON, bytes);

@@ -1,4 +1,5 @@
-//! Paths that lead to no objects: health, version, discovery, schemas, and the keys that tokens are verified with.
+//! Paths that lead to no objects: health, version, discovery, schemas, and the keys that tokens are
+//! verified with.
 
 use http::Method;
 use http::header::{HeaderMap, IF_NONE_MATCH};
@@ -66,13 +67,21 @@ fn root(snapshot: &Snapshot) -> Value {
             });
         }
     }
-    let others =
-        ["/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"];
+    let others = [
+        "/healthz",
+        "/livez",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/openid/v1/jwks",
+        "/readyz",
+        "/version",
+    ];
     paths.extend(others.map(str::to_owned));
     json!({ "paths": paths })
 }
 
-/// Healthy means that the process answers; ready means that the store takes writes and we are not leaving.
+/// Healthy means that the process answers; ready means that the store takes writes and we are not
+/// leaving.
 fn health(api: &Api, asked: &Asked, which: &str) -> Answer {
     let leaving = which == "readyz" && api.shutdown.is_triggered();
     let checks = [("ping", true), ("shutdown", !leaving)];
@@ -116,12 +125,7 @@ fn architecture() -> &'static str {
     }
 }
 
-fn discover(
-    api: &Api,
-    asked: &Asked,
-    snapshot: &Snapshot,
-    part: Part,
-) -> Result<Answer, Status> {
+fn discover(api: &Api, asked: &Asked, snapshot: &Snapshot, part: Part) -> Result<Answer, Status> {
     let accept = accept(&asked.headers);
     for range in ranges(&accept).into_iter().filter(MediaRange::takes_json) {
         let aggregated = range.parameter("as") == "APIGroupDiscoveryList"
@@ -134,7 +138,11 @@ fn discover(
         match edition {
             Some(edition) => {
                 let document = discovery::aggregated(snapshot, part, edition);
-                return Ok(Answer::full(200, edition.content_type(), document.to_string()));
+                return Ok(Answer::full(
+                    200,
+                    edition.content_type(),
+                    document.to_string(),
+                ));
             }
             None if range.parameter("as").is_empty() => break,
             None => {}
@@ -154,10 +162,16 @@ fn openapi_v2(asked: &Asked, snapshot: &Snapshot) -> Answer {
     }
     let accept = accept(&asked.headers);
     let protobuf = |range: &MediaRange<'_>| {
-        let asked = openapi::V2_PROTOBUF_ASKED.iter().filter_map(|name| name.split_once('/'));
-        asked.into_iter().any(|(kind, subkind)| (kind, subkind) == (range.kind, range.subkind))
+        let asked = openapi::V2_PROTOBUF_ASKED
+            .iter()
+            .filter_map(|name| name.split_once('/'));
+        asked
+            .into_iter()
+            .any(|(kind, subkind)| (kind, subkind) == (range.kind, range.subkind))
     };
-    let first = ranges(&accept).into_iter().find(|range| range.takes_json() || protobuf(range));
+    let first = ranges(&accept)
+        .into_iter()
+        .find(|range| range.takes_json() || protobuf(range));
     let mut answer = match first {
         Some(range) if !range.takes_json() => {
             Answer::full(200, openapi::V2_PROTOBUF, openapi::v2_protobuf(snapshot))
@@ -186,7 +200,10 @@ fn openapi_v3(
 }
 
 fn unchanged(headers: &HeaderMap, etag: &str) -> bool {
-    let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let known = headers
+        .get(IF_NONE_MATCH)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("");
     known.split(',').any(|candidate| candidate.trim() == etag)
 }
 

@@ -12,6 +12,7 @@ use flate2::write::GzEncoder;
 use http_body::{Body, Frame, SizeHint};
 
 use super::limits::Pass;
+use super::patience::Busy;
 use crate::Status;
 use crate::read::list::Listing;
 use crate::read::watch::{Turn, Watching};
@@ -23,12 +24,18 @@ pub(super) struct Payload {
     /// Places that the response holds until its last byte is taken.
     _passes: Vec<Pass>,
     _alive: Option<Arc<()>>,
+    /// The connection is busy until the body is gone.
+    _busy: Option<Busy>,
 }
 
 enum Source {
     Full(Option<Bytes>),
     /// A list whose first piece was made already.
-    List { first: Option<Bytes>, rest: Box<Listing>, pieces: Arc<AtomicU64> },
+    List {
+        first: Option<Bytes>,
+        rest: Box<Listing>,
+        pieces: Arc<AtomicU64>,
+    },
     Watch(WatchState),
 }
 
@@ -40,7 +47,13 @@ enum WatchState {
 
 impl Payload {
     fn new(source: Source) -> Self {
-        Self { source, gzip: None, _passes: Vec::new(), _alive: None }
+        Self {
+            source,
+            gzip: None,
+            _passes: Vec::new(),
+            _alive: None,
+            _busy: None,
+        }
     }
 
     pub(super) fn full(bytes: Bytes) -> Self {
@@ -54,7 +67,11 @@ impl Payload {
             return Ok(Self::full(first.unwrap_or_default()));
         }
         let rest = Box::new(listing);
-        Ok(Self::new(Source::List { first, rest, pieces: Arc::default() }))
+        Ok(Self::new(Source::List {
+            first,
+            rest,
+            pieces: Arc::default(),
+        }))
     }
 
     pub(super) fn watch(watching: Box<Watching>) -> Self {
@@ -65,6 +82,11 @@ impl Payload {
     pub(super) fn holding(mut self, pass: Pass) -> Self {
         self._passes.push(pass);
         self
+    }
+
+    /// The connection is busy until the body is gone.
+    pub(super) fn hold(&mut self, busy: Busy) {
+        self._busy = Some(busy);
     }
 
     /// `alive` lives as long as the body.
@@ -102,7 +124,11 @@ impl Source {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
         match self {
             Self::Full(bytes) => Poll::Ready(bytes.take().map(Ok)),
-            Self::List { first, rest, pieces } => {
+            Self::List {
+                first,
+                rest,
+                pieces,
+            } => {
                 pieces.fetch_add(1, Ordering::Relaxed);
                 match first.take() {
                     Some(first) => Poll::Ready(Some(Ok(first))),
@@ -157,7 +183,8 @@ impl Body for Payload {
             let piece = match ready!(this.source.poll_piece(cx)) {
                 Some(Ok(piece)) => Some(piece),
                 Some(Err(status)) => {
-                    // The head is long gone: all that is left is to end the connection, so that nobody takes a part for the whole.
+                    // The head is long gone: all that is left is to end the connection, so that
+                    // nobody takes a part for the whole.
                     tracing::error!(error = %status, "a response was cut short");
                     return Poll::Ready(Some(Err(status)));
                 }

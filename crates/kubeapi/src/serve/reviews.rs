@@ -1,4 +1,5 @@
-//! Questions that are asked as objects: may I, may he, whose token is this, who am I. Nothing of them is stored.
+//! Questions that are asked as objects: may I, may he, whose token is this, who am I. Nothing of
+//! them is stored.
 
 use serde_json::Value;
 
@@ -11,13 +12,18 @@ use crate::write::order::Order;
 
 /// Whether objects of this kind are only questions.
 pub(super) fn is_review(kind: &Kind) -> bool {
-    matches!(&*kind.group, "authorization.k8s.io" | "authentication.k8s.io")
+    matches!(
+        &*kind.group,
+        "authorization.k8s.io" | "authentication.k8s.io"
+    )
 }
 
 /// Answers a question.
 pub(super) fn answer(api: &Api, order: &Order) -> Result<Answer, Status> {
     let body: Value = serde_json::from_slice(&order.body).map_err(|error| {
-        Status::bad_request(format!("the body of the request cannot be read as JSON: {error}"))
+        Status::bad_request(format!(
+            "the body of the request cannot be read as JSON: {error}"
+        ))
     })?;
     let authorizer = api.authorizer.read();
     let user = &order.user;
@@ -31,7 +37,8 @@ pub(super) fn answer(api: &Api, order: &Order) -> Result<Answer, Status> {
         "tokenreviews" => {
             let now = api.clock.wall().as_second();
             review::token(body, &api.verifier.audiences, &|token, wanted| {
-                api.verifier.verify_for(wanted, token, now, &|other| identity::exists(api, other))
+                api.verifier
+                    .verify_for(wanted, token, now, &|other| identity::exists(api, other))
             })
         }
         "selfsubjectreviews" => {

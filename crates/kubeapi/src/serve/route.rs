@@ -1,4 +1,5 @@
-//! A request -> who asks, whether he may, and which part answers. The order is the same for every request.
+//! A request -> who asks, whether he may, and which part answers. The order is the same for every
+//! request.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -41,7 +42,12 @@ pub(super) async fn answer(
         let query = Query::parse(parts.uri.query().unwrap_or(""))?;
         let user = identity::user(&api, &peer, &parts.headers)?;
         let (method, headers) = (parts.method, parts.headers);
-        let mut asked = Asked { user, method, headers, query };
+        let mut asked = Asked {
+            user,
+            method,
+            headers,
+            query,
+        };
         authorize(&api, &mut asked, &target)?;
         match target {
             Target::Other(segments) => paths::answer(&api, &asked, &segments),
@@ -69,7 +75,10 @@ fn authorize(api: &Api, asked: &mut Asked, target: &Target) -> Result<(), Status
     };
     let user = wanted.allowed_user(&question, &|question| authorizer.decide(question))?;
     asked.user = Arc::new(user);
-    let question = Attributes { user: asked.user.clone(), ..question };
+    let question = Attributes {
+        user: asked.user.clone(),
+        ..question
+    };
     authorizer.check(&question)
 }
 
@@ -77,7 +86,11 @@ fn question(asked: &Asked, target: &Target) -> Result<Attributes, Status> {
     let path = match target {
         Target::Other(segments) => {
             let verb = asked.method.as_str().to_ascii_lowercase();
-            return Ok(Attributes::path(&asked.user, &verb, &format!("/{}", segments.join("/"))));
+            return Ok(Attributes::path(
+                &asked.user,
+                &verb,
+                &format!("/{}", segments.join("/")),
+            ));
         }
         Target::Resource(path) => path,
     };
@@ -88,7 +101,10 @@ fn question(asked: &Asked, target: &Target) -> Result<Attributes, Status> {
     place.name.clone_from(&path.name);
     if matches!(verb, "list" | "watch" | "deletecollection") {
         place.fields = field_requirements(asked.query.text("fieldSelector")).unwrap_or_default();
-        let named = place.fields.iter().find(|field| field.field == "metadata.name");
+        let named = place
+            .fields
+            .iter()
+            .find(|field| field.field == "metadata.name");
         if let Some(named) = named.filter(|_| place.name.is_empty()) {
             place.name = named.value.clone();
         }
@@ -125,12 +141,18 @@ pub(super) fn write_verb(method: &Method, path: &ResourcePath) -> Result<Verb, S
 
 /// The Accept header, all of its lines as one.
 pub(super) fn accept(headers: &HeaderMap) -> String {
-    let lines = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let lines = headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     lines.collect::<Vec<_>>().join(",")
 }
 
 fn takes_gzip(headers: &HeaderMap) -> bool {
-    let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    let lines = headers
+        .get_all(ACCEPT_ENCODING)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|coding| {
         let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
         let refused = parameters.replace(' ', "").trim_end_matches(['0', '.']) == "q=";

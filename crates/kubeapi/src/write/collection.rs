@@ -5,6 +5,7 @@ use object::select::Selector;
 use serde_json::{Value, json};
 use store::{At, Part, Range, Want};
 
+use super::admit::Admit;
 use super::options::DeleteOptions;
 use super::perform::Writes;
 use super::{Target, draft};
@@ -17,11 +18,11 @@ impl Writes {
     pub async fn delete_collection(
         &self,
         target: &Target<'_>,
-        selector: Selector,
-        limit: Option<usize>,
+        (selector, limit): (Selector, Option<usize>),
         options: &DeleteOptions,
+        admission: &dyn Admit,
     ) -> Result<Value, Status> {
-        let resource = draft::resource(target.kind);
+        let resource = target.kind.stored_as();
         let range = match target.namespace {
             "" => Range::All,
             namespace => Range::Namespace(namespace.into()),
@@ -53,7 +54,7 @@ impl Writes {
                 namespace: name.namespace(),
                 name: name.name(),
             };
-            match self.delete(&one, options).await {
+            match self.delete(&one, options, admission).await {
                 Ok(_) => {}
                 Err(status) if status.code == 404 => {}
                 Err(status) => return Err(status),

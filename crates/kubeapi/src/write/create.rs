@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::fault::Faults;
 use super::{Stamp, Surroundings, Target, field, kinds, meta, shape};
 use crate::Status;
+use crate::custom;
 
 /// The object to store where none of its name may exist yet.
 pub fn create(
@@ -25,6 +26,9 @@ pub fn create(
     shape::complete(target.kind, &mut object);
     meta::stamp_new(target, &mut object, stamp)?;
     kinds::prepare_new(target, &mut object);
+    if is_definition(target) {
+        custom::admit_create(&mut object)?;
+    }
     kinds::assign_new(target, &mut object, stamp, around)?;
     let mut faults = Faults::default();
     meta::check(target, &object, &mut faults);
@@ -33,6 +37,11 @@ pub fn create(
     faults.refuse(target.kind, meta::name(&object))?;
     kinds::finish(target, &mut object);
     Ok(object)
+}
+
+/// Whether custom kinds are what is written: they have rules of their own.
+pub(super) fn is_definition(target: &Target) -> bool {
+    target.resource() == (custom::GROUP, "customresourcedefinitions")
 }
 
 /// Whether the server chose the name: then a name that is taken is tried again with another suffix,

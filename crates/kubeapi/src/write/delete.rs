@@ -4,9 +4,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::conduct::{self, Answer};
+use super::create::is_definition;
 use super::options::{DeleteOptions, Propagation};
 use super::{Decision, Target, field, kinds, meta};
 use crate::Status;
+use crate::custom::removal;
 
 /// What becomes of `current` when it is deleted at `now`.
 pub fn delete(
@@ -21,6 +23,12 @@ pub fn delete(
         if let Some(decision) = kinds::namespace::begin_end(current, options, now) {
             return Ok(decision);
         }
+    }
+    if is_definition(target) && !meta::is_deleting(current) {
+        // Its objects go first; upkeep removes them and then what holds the definition.
+        let mut object = current.clone();
+        removal::begin(&mut object, now);
+        return Ok(Decision::Put(object));
     }
     let mut object = current.clone();
     let graceful = match target.resource() {

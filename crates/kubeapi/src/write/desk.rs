@@ -1,4 +1,5 @@
-//! The desk of an embedded cluster: takes orders, and has them carried out by the rules over the authority.
+//! The desk of an embedded cluster: takes orders, and has them carried out by the rules over the
+//! authority.
 
 use std::sync::Arc;
 
@@ -15,7 +16,6 @@ use super::perform::{Ask, Done, Writes};
 use super::token_request::TokenMaker;
 use super::{Part, Target};
 use crate::Status;
-use crate::catalog::Catalog;
 use crate::custom::scale::ScalePaths;
 use crate::read::question;
 use crate::schema::fields::{self, FieldValidation};
@@ -25,8 +25,6 @@ use crate::who::Authorizer;
 pub struct Desk {
     /// Carries out writes.
     pub writes: Arc<Writes>,
-    /// Which kinds there are.
-    pub catalog: Arc<Catalog>,
     /// Who may what: some writes grant permissions, and nobody grants what he does not have.
     pub authorizer: Arc<RwLock<Authorizer>>,
     /// Makes service-account tokens.
@@ -83,28 +81,42 @@ impl Desk {
     async fn delete(&self, order: &Order) -> Result<Written, Status> {
         let options = delete_options(order)?;
         let admission = self.admission(order);
-        let done = self.writes.delete(&target(order), &options, &admission).await?;
-        // What went away in this step is answered with a Status, what stays for a while with itself.
+        let done = self
+            .writes
+            .delete(&target(order), &options, &admission)
+            .await?;
+        // What went away in this step is answered with a Status, what stays for a while with
+        // itself.
         let is_status = done.body.starts_with(b"{\"kind\":\"Status\"");
-        let body = if is_status { WrittenBody::Verbatim } else { WrittenBody::Object };
+        let body = if is_status {
+            WrittenBody::Verbatim
+        } else {
+            WrittenBody::Object
+        };
         Ok(written(done, body))
     }
 
     async fn delete_collection(&self, order: &Order) -> Result<Written, Status> {
         let options = delete_options(order)?;
         let selector = question::selector(&order.kind, &order.query)?;
-        let limit = match order.query.number("limit")? {
-            None | Some(0) => None,
-            Some(limit) => Some(usize::try_from(limit).map_err(|_| {
-                Status::bad_request("limit: Invalid value: must not be negative")
-            })?),
-        };
+        let limit =
+            match order.query.number("limit")? {
+                None | Some(0) => None,
+                Some(limit) => Some(usize::try_from(limit).map_err(|_| {
+                    Status::bad_request("limit: Invalid value: must not be negative")
+                })?),
+            };
         let admission = self.admission(order);
         let (target, writes) = (target(order), &self.writes);
-        let found =
-            writes.delete_collection(&target, (selector, limit), &options, &admission).await?;
+        let found = writes
+            .delete_collection(&target, (selector, limit), &options, &admission)
+            .await?;
         let body = WrittenBody::Verbatim(Bytes::from(found.to_string()));
-        Ok(Written { code: 200, body, warnings: Vec::new() })
+        Ok(Written {
+            code: 200,
+            body,
+            warnings: Vec::new(),
+        })
     }
 
     async fn scale(&self, order: &Order) -> Result<Written, Status> {
@@ -137,10 +149,13 @@ impl Desk {
         let object = serde_json::from_slice(&done.body)
             .map_err(|error| Status::internal(format!("an object cannot be read: {error}")))?;
         let scale = paths.read(&object)?;
-        Ok(written(done, |_| WrittenBody::Verbatim(Bytes::from(scale.to_string()))))
+        Ok(written(done, |_| {
+            WrittenBody::Verbatim(Bytes::from(scale.to_string()))
+        }))
     }
 
-    /// An eviction is a deletion that a disruption budget may refuse. No controller counts disruptions here, so none is refused.
+    /// An eviction is a deletion that a disruption budget may refuse. No controller counts
+    /// disruptions here, so none is refused.
     async fn evict(&self, order: &Order) -> Result<Written, Status> {
         let eviction = json(order)?;
         let options = match &eviction["deleteOptions"] {
@@ -148,29 +163,51 @@ impl Desk {
             options => DeleteOptions::from_body(options)?,
         };
         let admission = self.admission(order);
-        self.writes.delete(&target(order), &options, &admission).await?;
+        self.writes
+            .delete(&target(order), &options, &admission)
+            .await?;
         let mut status = Status::new(201, "", "");
         status.details = None;
         let body = Bytes::from(status.to_json().to_string());
-        Ok(Written { code: 201, body: WrittenBody::Verbatim(body), warnings: Vec::new() })
+        Ok(Written {
+            code: 201,
+            body: WrittenBody::Verbatim(body),
+            warnings: Vec::new(),
+        })
     }
 
     fn token(&self, order: &Order) -> Result<Written, Status> {
         let request = json(order)?;
         let path = &order.path;
         let find = |plural: &str, name: &str| {
-            let namespace = if plural == "nodes" { "" } else { path.namespace.as_str() };
-            self.writes.object(&Resource::new("", plural), &ObjectName::new(namespace, name))
+            let namespace = if plural == "nodes" {
+                ""
+            } else {
+                path.namespace.as_str()
+            };
+            self.writes.object(
+                &Resource::new("", plural),
+                &ObjectName::new(namespace, name),
+            )
         };
-        let answered = self.tokens.answer((&path.namespace, &path.name), request, &find)?;
-        let object = self.admission(order).token(&answered);
-        object?;
+        let answered = self
+            .tokens
+            .answer((&path.namespace, &path.name), request, &find)?;
+        self.admission(order).token(&answered)?;
         let body = WrittenBody::Verbatim(Bytes::from(answered.to_string()));
-        Ok(Written { code: 201, body, warnings: Vec::new() })
+        Ok(Written {
+            code: 201,
+            body,
+            warnings: Vec::new(),
+        })
     }
 
     fn admission<'a>(&'a self, order: &'a Order) -> Admission<'a> {
-        Admission { order, authorizer: &self.authorizer, writes: &self.writes }
+        Admission {
+            order,
+            authorizer: &self.authorizer,
+            writes: &self.writes,
+        }
     }
 }
 
@@ -181,8 +218,16 @@ enum Sent {
 }
 
 fn target(order: &Order) -> Target<'_> {
-    let namespace = if order.kind.namespaced { order.path.namespace.as_str() } else { "" };
-    Target { kind: &order.kind, namespace, name: &order.path.name }
+    let namespace = if order.kind.namespaced {
+        order.path.namespace.as_str()
+    } else {
+        ""
+    };
+    Target {
+        kind: &order.kind,
+        namespace,
+        name: &order.path.name,
+    }
 }
 
 fn part_of(subresource: &str) -> Result<Part, Status> {
@@ -212,20 +257,29 @@ fn delete_options(order: &Order) -> Result<DeleteOptions, Status> {
     if !order.body.is_empty() {
         return DeleteOptions::from_body(&json(order)?);
     }
-    let names = ["gracePeriodSeconds", "orphanDependents", "propagationPolicy"];
-    let single = names.iter().filter_map(|name| Some((*name, order.query.value(name)?)));
+    let names = [
+        "gracePeriodSeconds",
+        "orphanDependents",
+        "propagationPolicy",
+    ];
+    let single = names
+        .iter()
+        .filter_map(|name| Some((*name, order.query.value(name)?)));
     let dry_runs = order.query.values("dryRun").map(|value| ("dryRun", value));
     DeleteOptions::from_query(single.chain(dry_runs))
 }
 
 fn written(done: Done, body: impl FnOnce(Bytes) -> WrittenBody) -> Written {
-    Written { code: done.code, body: body(done.body), warnings: done.warnings }
+    Written {
+        code: done.code,
+        body: body(done.body),
+        warnings: done.warnings,
+    }
 }
 
 fn unknown_validation(value: &str) -> Status {
-    let message = format!(
-        "Unsupported value: {value:?}: supported values: \"Ignore\", \"Strict\", \"Warn\""
-    );
+    let message =
+        format!("Unsupported value: {value:?}: supported values: \"Ignore\", \"Strict\", \"Warn\"");
     let cause = crate::status::Cause::new("FieldValueNotSupported", "fieldValidation", message);
     Status::invalid("meta.k8s.io", "CreateOptions", "", vec![cause])
 }

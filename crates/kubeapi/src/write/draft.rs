@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use object::{Header, Resource};
+use object::Header;
 use serde_json::{Map, Value};
 use store::authority::Draft;
 
@@ -12,29 +12,36 @@ use super::kinds::event;
 use crate::Status;
 use crate::catalog::Kind;
 
-/// The resource that objects of `kind` are stored under: events of both groups are the same
-/// objects.
-pub(super) fn resource(kind: &Kind) -> Resource {
-    match is_event_view(kind) {
-        true => Resource::new("", "events"),
-        false => kind.resource(),
-    }
-}
-
 /// An object as it is stored, from how `kind` shows it.
 pub(super) fn to_stored(kind: &Kind, object: Value) -> Value {
-    match is_event_view(kind) {
-        true => event::to_core(object),
-        false => object,
+    if kind.is_event_view() {
+        return event::to_core(object);
+    }
+    match &kind.custom {
+        Some(custom) if !custom.storage => {
+            let stored = format!("{}/{}", kind.group, custom.stored_in);
+            with_api_version(object, &stored)
+        }
+        _ => object,
     }
 }
 
 /// An object as `kind` shows it, from how it is stored.
-pub(super) fn from_stored(kind: &Kind, object: Value) -> Value {
-    match is_event_view(kind) {
-        true => event::from_core(object),
-        false => object,
+pub(crate) fn from_stored(kind: &Kind, object: Value) -> Value {
+    match (kind.is_event_view(), &kind.custom) {
+        (true, _) => event::from_core(object),
+        // What was stored before the storage version changed has the older one.
+        (false, Some(_)) => with_api_version(object, &kind.api_version()),
+        (false, None) => object,
     }
+}
+
+/// Versions of a custom kind differ in nothing but their name.
+fn with_api_version(mut object: Value, api_version: &str) -> Value {
+    if object["apiVersion"] != api_version {
+        object["apiVersion"] = api_version.into();
+    }
+    object
 }
 
 /// Lays `object` out with a gap for its version.
@@ -47,7 +54,7 @@ pub(super) fn draft(kind: &Kind, object: Value) -> Result<Draft, Status> {
         None => &[],
     };
     let header =
-        Header::parse(&resource(kind), &whole, selectable).map_err(|wrong| match wrong {
+        Header::parse(&kind.stored_as(), &whole, selectable).map_err(|wrong| match wrong {
             object::header::BadObject::TooLarge { .. } => Status::too_large(wrong.to_string()),
             wrong => Status::bad_request(wrong.to_string()),
         })?;
@@ -65,7 +72,13 @@ fn split(object: &Value) -> Result<(Vec<u8>, Vec<u8>), Status> {
     let (mut head, mut tail) = (vec![b'{'], Vec::new());
     let mut out = &mut head;
     let mut first = true;
-    for (key, value) in fields {
+    // The two names come first, whatever order the client chose: readers find them there.
+    let names = ["apiVersion", "kind"];
+    let named = names.iter().filter_map(|name| fields.get_key_value(*name));
+    let rest = fields
+        .iter()
+        .filter(|(key, _)| !names.contains(&key.as_str()));
+    for (key, value) in named.chain(rest) {
         if !first {
             out.push(b',');
         }
@@ -93,10 +106,6 @@ fn split(object: &Value) -> Result<(Vec<u8>, Vec<u8>), Status> {
 
 fn write(out: &mut Vec<u8>, value: &impl serde::Serialize) -> Result<(), Status> {
     serde_json::to_writer(out, value).map_err(|_| Status::internal("an object was not encoded"))
-}
-
-fn is_event_view(kind: &Kind) -> bool {
-    &*kind.group == "events.k8s.io" && &*kind.plural == "events"
 }
 
 #[cfg(test)]
@@ -130,7 +139,7 @@ mod tests {
             "metadata": {"name": "e", "namespace": "n", "uid": "u"}, "note": "hi"
         });
         let draft = draft(&kind, event).unwrap();
-        assert_eq!(resource(&kind).as_str(), "events");
+        assert_eq!(kind.stored_as().as_str(), "events");
         let text = String::from_utf8(draft.tail.to_vec()).unwrap();
         assert!(text.contains("\"message\":\"hi\""), "{text}");
         assert!(draft.head.starts_with(b"{\"apiVersion\":\"v1\""));

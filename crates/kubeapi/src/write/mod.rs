@@ -25,7 +25,13 @@ mod outcome; // what a write answers with
 mod perform; // read, decide, swap; and again where somebody was faster
 mod collection; // many deletions in one request
 pub mod upkeep; // what controllers would do for namespaces
+pub mod caretaker; // when upkeep is due
+mod definitions; // what controllers would do for custom kinds
+pub mod admit; // who may write what into an object
+pub mod token_request; // tokens for service accounts
+pub mod desk; // orders -> all of the above
 
+pub(crate) use draft::from_stored;
 pub use perform::{Ask, Done, Writes};
 
 use serde_json::Value;

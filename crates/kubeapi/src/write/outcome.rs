@@ -80,7 +80,19 @@ pub(super) fn refused(target: &Target, refusal: Refusal) -> Status {
 }
 
 /// A random UUID, version 4.
-pub(super) fn uuid(mut bytes: [u8; 16]) -> String {
+pub(super) fn fresh_uuid() -> Result<String, Status> {
+    Ok(uuid(random()?))
+}
+
+/// Bytes that nobody can guess.
+pub(super) fn random<const N: usize>() -> Result<[u8; N], Status> {
+    let mut bytes = [0; N];
+    aws_lc_rs::rand::fill(&mut bytes)
+        .map_err(|_| Status::internal("no randomness is to be had"))?;
+    Ok(bytes)
+}
+
+fn uuid(mut bytes: [u8; 16]) -> String {
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

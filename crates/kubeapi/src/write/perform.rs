@@ -11,11 +11,13 @@ use store::authority::{Action, Expect, Refusal, Swap};
 use store::{At, Authority, Part as PagePart, Range, Want};
 use tokio::sync::{Mutex, MutexGuard};
 
+use super::admit::Admit;
 use super::conduct::{self, Absent};
 use super::kinds::service::{AddressRange, Network};
 use super::options::{DeleteOptions, DryRun};
 use super::outcome::{
-    encoded, parsed, refused, shown, stored, stored_bytes, too_busy, uuid, without_version,
+    encoded, fresh_uuid, parsed, random, refused, shown, stored, stored_bytes, too_busy,
+    without_version,
 };
 use super::patch::Patch;
 use super::update::{self, Update};
@@ -40,7 +42,7 @@ pub struct Writes {
 }
 
 /// A write that a client asks for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Ask<'a> {
     /// The object, or the collection to create in.
     pub target: Target<'a>,
@@ -52,6 +54,8 @@ pub struct Ask<'a> {
     pub fields: FieldValidation,
     /// Fields that stood twice in the body.
     pub repeated: &'a [String],
+    /// Who looks at the write before it is stored.
+    pub admission: &'a dyn Admit,
 }
 
 /// A write that was done.
@@ -160,10 +164,12 @@ impl Writes {
         &self,
         target: &Target<'_>,
         options: &DeleteOptions,
+        admission: &dyn Admit,
     ) -> Result<Done, Status> {
         for _ in 0..ATTEMPTS_MAX {
             let current = self.must_read(target)?;
             let now = self.clock.wall();
+            admission.delete(&current.value)?;
             let decision = delete::delete(target, &current.value, options, now)?;
             let stored = match options.dry_run {
                 DryRun::All => Some(shown(&decision, &current.value).clone()),
@@ -182,7 +188,7 @@ impl Writes {
 
     /// What is stored under the target's name, as its kind shows it.
     pub(super) fn read(&self, target: &Target) -> Result<Option<Current>, Status> {
-        let resource = draft::resource(target.kind);
+        let resource = target.kind.stored_as();
         let name = ObjectName::new(target.namespace, target.name);
         let Some(object) = self.object(&resource, &name)? else {
             return Ok(None);
@@ -200,6 +206,22 @@ impl Writes {
         self.read(target)?.ok_or_else(missing)
     }
 
+    /// Reads what is stored.
+    pub fn reader(&self) -> &store::Reader {
+        self.authority.reader()
+    }
+
+    /// The first address of the first range: that of the cluster's own service.
+    pub(super) fn first_address(&self) -> std::net::IpAddr {
+        self.ranges[0].first()
+    }
+
+    /// The time, as objects are stamped with it.
+    pub(super) fn now(&self) -> jiff::Timestamp {
+        self.clock.wall()
+    }
+
+    /// The authority that is written through.
     pub(super) fn authority(&self) -> &Authority {
         &self.authority
     }
@@ -219,7 +241,7 @@ impl Writes {
             }
         };
         let swap = Swap {
-            resource: draft::resource(target.kind),
+            resource: target.kind.stored_as(),
             name: ObjectName::new(target.namespace, target.name),
             expect: Expect::Version(current.version.clone()),
             action,
@@ -243,8 +265,9 @@ impl Writes {
             network: network.as_ref(),
         };
         let object = create::create(target, body.clone(), &self.stamp()?, &around)?;
+        ask.admission.create(&object)?;
         let name = ObjectName::new(target.namespace, meta::name(&object));
-        let resource = draft::resource(target.kind);
+        let resource = target.kind.stored_as();
         if ask.dry_run == DryRun::All {
             return match self.existing(target, &resource, &name)? {
                 Some(existing) => Ok(Created::Taken(create::already_exists(
@@ -308,6 +331,12 @@ impl Writes {
                 around,
             };
             let (decision, more) = rule(&update, &current.value)?;
+            match &decision {
+                Decision::Put(new) | Decision::Delete(new) => {
+                    ask.admission.update(new, &current.value)?;
+                }
+                Decision::Unchanged => {}
+            }
             let stored = match ask.dry_run {
                 DryRun::All => Some(shown(&decision, &current.value).clone()),
                 DryRun::No => self.carry_out(target, &decision, &current).await?,
@@ -352,7 +381,11 @@ impl Writes {
         Ok(value.map(|value| draft::from_stored(target.kind, value)))
     }
 
-    fn object(&self, resource: &Resource, name: &ObjectName) -> Result<Option<Object>, Status> {
+    pub(super) fn object(
+        &self,
+        resource: &Resource,
+        name: &ObjectName,
+    ) -> Result<Option<Object>, Status> {
         let unread = |error| {
             tracing::error!(%resource, %name, %error, "an object could not be read");
             Status::internal("the stored object could not be read")
@@ -400,16 +433,10 @@ impl Writes {
     }
 
     fn stamp(&self) -> Result<Stamp, Status> {
-        let mut random = [0; 24];
-        aws_lc_rs::rand::fill(&mut random)
-            .map_err(|_| Status::internal("no randomness is to be had"))?;
-        let (mut id, mut rest) = ([0; 16], [0; 8]);
-        id.copy_from_slice(&random[..16]);
-        rest.copy_from_slice(&random[16..]);
         Ok(Stamp {
             now: self.clock.wall(),
-            uid: uuid(id),
-            random: rest,
+            uid: fresh_uuid()?,
+            random: random()?,
         })
     }
 }

@@ -5,7 +5,7 @@ use object::Object;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::outcome::uuid;
+use super::outcome::fresh_uuid;
 use crate::Status;
 use crate::status::Cause;
 use crate::who::token::{
@@ -79,12 +79,20 @@ impl TokenMaker {
         if let Some(wanted) = &spec.bound_object_ref {
             bind(&mut bound, wanted, find)?;
         }
-        let ours = audiences.iter().any(|audience| self.audiences.contains(audience));
-        let mounted = if bound.pod.is_some() && ours { Mounted::Yes } else { Mounted::No };
+        let ours = audiences
+            .iter()
+            .any(|audience| self.audiences.contains(audience));
+        let mounted = if bound.pod.is_some() && ours {
+            Mounted::Yes
+        } else {
+            Mounted::No
+        };
         let now = self.clock.wall().as_second();
         let life = lifetime(seconds, mounted);
-        let claims = Claims::new(bound, audiences.clone(), life, now).issued(&self.issuer, &uuid()?);
-        // The client is told the time that it asked for, so that it renews early although the token lives on.
+        let claims =
+            Claims::new(bound, audiences.clone(), life, now).issued(&self.issuer, &fresh_uuid()?);
+        // The client is told the time that it asked for, so that it renews early although the token
+        // lives on.
         let ends = jiff::Timestamp::from_second(now + seconds)
             .map_err(|_| Status::bad_request("spec.expirationSeconds is too large"))?;
         let ends = ends.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -99,13 +107,22 @@ impl TokenMaker {
 
 fn check_lifetime(seconds: i64, name: &str) -> Result<(), Status> {
     let wrong = match seconds {
-        seconds if seconds < LIFETIME_SECONDS_MIN => "may not specify a duration less than 10 minutes",
-        seconds if seconds > LIFETIME_SECONDS_MAX => "may not specify a duration larger than 2^32 seconds",
+        seconds if seconds < LIFETIME_SECONDS_MIN => {
+            "may not specify a duration less than 10 minutes"
+        }
+        seconds if seconds > LIFETIME_SECONDS_MAX => {
+            "may not specify a duration larger than 2^32 seconds"
+        }
         _ => return Ok(()),
     };
     let message = format!("Invalid value: {seconds}: {wrong}");
     let cause = Cause::new("FieldValueInvalid", "spec.expirationSeconds", message);
-    Err(Status::invalid("authentication.k8s.io", "TokenRequest", name, vec![cause]))
+    Err(Status::invalid(
+        "authentication.k8s.io",
+        "TokenRequest",
+        name,
+        vec![cause],
+    ))
 }
 
 /// Binds the token to an object that must exist, and be the one that is meant.
@@ -130,7 +147,10 @@ fn bind(bound: &mut BoundTo, wanted: &Bound, find: &Find<'_>) -> Result<(), Stat
         );
         return Err(Status::conflict("", plural, &wanted.name, &why));
     }
-    let reference = Some(Reference { name: wanted.name.clone(), uid });
+    let reference = Some(Reference {
+        name: wanted.name.clone(),
+        uid,
+    });
     match plural {
         "secrets" => bound.secret = reference,
         "nodes" => bound.node = reference,
@@ -157,8 +177,13 @@ fn bind_to_node_of(bound: &mut BoundTo, pod: &Object, find: &Find<'_>) -> Result
     }
     let node = value["spec"]["nodeName"].as_str().unwrap_or("");
     if !node.is_empty() {
-        let uid = find("nodes", node)?.map(|node| node.header.uid.to_string()).unwrap_or_default();
-        bound.node = Some(Reference { name: node.to_owned(), uid });
+        let uid = find("nodes", node)?
+            .map(|node| node.header.uid.to_string())
+            .unwrap_or_default();
+        bound.node = Some(Reference {
+            name: node.to_owned(),
+            uid,
+        });
     }
     Ok(())
 }

@@ -3,9 +3,11 @@
 use serde_json::Value;
 
 use super::conduct::{self, StatusMetadata, Unversioned};
+use super::create::is_definition;
 use super::fault::{Faults, Path};
 use super::{Decision, Part, Stamp, Surroundings, Target, field, kinds, meta, shape};
 use crate::Status;
+use crate::custom;
 use crate::status::Cause;
 
 /// The words of a refusal that tells a client to read again.
@@ -57,6 +59,11 @@ pub(super) fn decide(update: &Update, current: &Value, object: Value) -> Result<
     restrict(target, *part, &mut new, current);
     meta::keep(&mut new, current);
     kinds::prepare_update(update, &mut new, current);
+    match part {
+        Part::Whole if is_definition(target) => drop(custom::admit_update(&mut new, current)?),
+        Part::Status if is_definition(target) => custom::admit_status_update(&mut new, current)?,
+        _ => {}
+    }
     if *part == Part::Whole {
         kinds::assign_update(update, &mut new, current, around)?;
     }

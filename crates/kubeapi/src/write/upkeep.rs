@@ -8,11 +8,12 @@
 use serde_json::{Value, json};
 use store::Range;
 
+use super::admit::Trusted;
 use super::kinds::namespace::{self, BUILT_IN, End};
 use super::kinds::service_account;
 use super::options::{DeleteOptions, DryRun, Propagation};
 use super::perform::{Ask, Current, Writes};
-use super::{Part, Target, draft, meta};
+use super::{Part, Target, meta};
 use crate::Status;
 use crate::catalog::{Kind, Snapshot};
 use crate::schema::fields::FieldValidation;
@@ -64,7 +65,7 @@ impl Writes {
         Ok(round)
     }
 
-    async fn create_unless_there(
+    pub(super) async fn create_unless_there(
         &self,
         kind: &Kind,
         namespace: &str,
@@ -89,6 +90,7 @@ impl Writes {
             dry_run: DryRun::No,
             fields: FieldValidation::Ignore,
             repeated: &[],
+            admission: &Trusted,
         };
         match self.create(&ask, body).await {
             Ok(_) => Ok(1),
@@ -160,7 +162,7 @@ impl Writes {
                 namespace,
                 name: "",
             };
-            self.delete_collection(&target, Default::default(), None, &options)
+            self.delete_collection(&target, Default::default(), &options, &Trusted)
                 .await?;
         }
         Ok(())
@@ -172,7 +174,7 @@ fn stored_kinds(catalog: &Snapshot) -> Vec<&Kind> {
     let mut seen = Vec::new();
     let mut kinds: Vec<&Kind> = Vec::new();
     for kind in catalog.kinds() {
-        let resource = draft::resource(kind);
+        let resource = kind.stored_as();
         let stored = kind.namespaced && kind.allows("list") && kind.allows("delete");
         if stored && !seen.contains(&resource) {
             seen.push(resource);

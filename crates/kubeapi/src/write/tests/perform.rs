@@ -12,6 +12,7 @@ use store::{Authority, Options};
 use super::*;
 use crate::catalog::Catalog;
 use crate::schema::fields::FieldValidation;
+use crate::write::admit::Trusted;
 use crate::write::kinds::service::NODE_PORTS;
 use crate::write::options::{DeleteOptions, DryRun};
 use crate::write::patch::Patch;
@@ -77,7 +78,7 @@ impl Cluster {
     async fn delete(&self, kind: &Kind, name: &str) -> Result<Value, Status> {
         let options = DeleteOptions::default();
         self.writes
-            .delete(&place(kind, name), &options)
+            .delete(&place(kind, name), &options, &Trusted)
             .await
             .map(|done| answered(&done))
     }
@@ -106,6 +107,7 @@ fn ask(target: Target<'_>) -> Ask<'_> {
         dry_run: DryRun::No,
         fields: FieldValidation::Strict,
         repeated: &[],
+        admission: &Trusted,
     }
 }
 
@@ -187,7 +189,7 @@ async fn a_dry_run_answers_and_stores_nothing() {
     };
     cluster
         .writes
-        .delete(&place(&kind, "m"), &options)
+        .delete(&place(&kind, "m"), &options, &Trusted)
         .await
         .unwrap();
     assert_eq!(cluster.read(&kind, "m").unwrap(), made);
@@ -337,7 +339,7 @@ async fn a_collection_goes_by_selector() {
     let target = place(&kind, "");
     let list = cluster
         .writes
-        .delete_collection(&target, selector, None, &options)
+        .delete_collection(&target, (selector, None), &options, &Trusted)
         .await
         .unwrap();
     assert_eq!(list["kind"], "ConfigMapList");
