@@ -24,6 +24,9 @@ const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 /// Where services get their addresses from: the ranges that kubeadm uses.
 const SERVICE_RANGES: [&str; 2] = ["10.96.0.0/12", "fd00:10:96::/112"];
 
+/// The ports that services of type NodePort get: Kubernetes' own.
+const NODE_PORTS: std::ops::RangeInclusive<u16> = 30000..=32767;
+
 /// What a cluster has when its API starts.
 pub(crate) struct Cluster {
     pub(crate) settings: Settings,
@@ -43,42 +46,16 @@ pub(crate) async fn start(cluster: Cluster, tasks: &mut Tasks) -> anyhow::Result
     let shutdown = tasks.shutdown().clone();
     let authority = open(&settings, clock.clone())?;
     let catalog = Arc::new(Catalog::new());
-    let resources = catalog
-        .snapshot()
-        .kinds()
-        .map(|kind| kind.stored_as())
-        .collect();
+    let kinds = catalog.snapshot();
+    let resources = kinds.kinds().map(|kind| kind.stored_as()).collect();
     authority.open_tables(resources).await?;
     let reader = authority.reader().clone();
-
-    let key = SigningKey::from_pkcs8(identity.signing_key().secret_pkcs8_der())?;
-    let audiences = vec![ISSUER.to_owned()];
-    let verifier = Verifier {
-        keys: vec![key.public().clone()],
-        issuers: audiences.clone(),
-        audiences: audiences.clone(),
-    };
-    let ranges: Result<Vec<AddressRange>, _> = SERVICE_RANGES.iter().map(|r| r.parse()).collect();
-    let writes = Arc::new(Writes::new(
-        authority,
-        clock.clone(),
-        ranges?,
-        30000..=32767,
-    ));
     let authorizer = Arc::default();
-    let desk = Desk {
-        writes: writes.clone(),
-        catalog: catalog.clone(),
-        authorizer: Arc::clone(&authorizer),
-        tokens: TokenMaker {
-            key,
-            issuer: ISSUER.to_owned(),
-            audiences,
-            clock: clock.clone(),
-        },
-    };
+    let (verifier, tokens) = tokens(&identity, &clock)?;
+    let ranges: Result<Vec<AddressRange>, _> = SERVICE_RANGES.iter().map(|r| r.parse()).collect();
+    let writes = Arc::new(Writes::new(authority, clock.clone(), ranges?, NODE_PORTS));
     let caretaker = Caretaker {
-        writes,
+        writes: writes.clone(),
         catalog: catalog.clone(),
         root_certificates: identity.authority_pem(),
         shutdown: shutdown.clone(),
@@ -87,17 +64,18 @@ pub(crate) async fn start(cluster: Cluster, tasks: &mut Tasks) -> anyhow::Result
         .furnish()
         .await
         .context("the cluster could not be furnished")?;
+    let desk = Desk {
+        writes,
+        authorizer: Arc::clone(&authorizer),
+        tokens,
+    };
     let api = Api::new(Parts {
         reader,
         writes: Some(Arc::new(desk)),
         catalog,
         authorizer,
         verifier,
-        about: About {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            address: listener.address().to_string(),
-            issuer: ISSUER.to_owned(),
-        },
+        about: about(&listener),
         clock,
         shutdown: shutdown.clone(),
         limits: Limits::default(),
@@ -108,6 +86,32 @@ pub(crate) async fn start(cluster: Cluster, tasks: &mut Tasks) -> anyhow::Result
     let serve = move |accepted| kubeapi::serve::serve(api.clone(), accepted);
     tasks.add("api", listener.run(identity.tls(), crowd, shutdown, serve));
     Ok(())
+}
+
+fn about(listener: &Listener) -> About {
+    About {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        address: listener.address().to_string(),
+        issuer: ISSUER.to_owned(),
+    }
+}
+
+/// What verifies service-account tokens, and what makes them.
+fn tokens(identity: &Identity, clock: &Clock) -> anyhow::Result<(Verifier, TokenMaker)> {
+    let key = SigningKey::from_pkcs8(identity.signing_key().secret_pkcs8_der())?;
+    let audiences = vec![ISSUER.to_owned()];
+    let verifier = Verifier {
+        keys: vec![key.public().clone()],
+        issuers: audiences.clone(),
+        audiences: audiences.clone(),
+    };
+    let maker = TokenMaker {
+        key,
+        issuer: ISSUER.to_owned(),
+        audiences,
+        clock: clock.clone(),
+    };
+    Ok((verifier, maker))
 }
 
 fn open(settings: &Settings, clock: Clock) -> anyhow::Result<Authority> {

@@ -1,8 +1,10 @@
-//! Every refusal, as the `metav1.Status` that Kubernetes clients expect: a code, a reason they switch on, and words for people.
+//! Every refusal, as the `metav1.Status` that Kubernetes clients expect: a code, a reason they
+//! switch on, and words for people.
 
 use serde_json::{Map, Value, json};
 
-/// A refused or failed request. Also the body of some successful ones (a delete answers with a Status).
+/// A refused or failed request. Also the body of some successful ones (a delete answers with a
+/// Status).
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct Status {
@@ -157,7 +159,8 @@ impl Status {
     /// 415: a body in a format that this place does not take.
     pub fn unsupported_media_type(supported: &str) -> Self {
         let message = format!(
-            "the body of the request was in an unknown format - accepted media types include: {supported}"
+            "the body of the request was in an unknown format - accepted media types include: \
+             {supported}"
         );
         Self::new(415, "UnsupportedMediaType", message)
     }
@@ -312,7 +315,8 @@ mod tests {
         let status = Status::invalid("", "Pod", "p", causes);
         assert_eq!(
             status.message,
-            "Pod \"p\" is invalid: [spec.a: Required value, spec.b: Invalid value: 1: must be larger]"
+            "Pod \"p\" is invalid: [spec.a: Required value, \
+             spec.b: Invalid value: 1: must be larger]"
         );
     }
 }

@@ -1,16 +1,18 @@
-//! The authority: the feeder that mints versions and compares before it swaps. It is the embedded cluster's single source of truth.
+//! The authority: the feeder that mints versions and compares before it swaps. It is the embedded
+//! cluster's single source of truth.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use host::Clock;
+use object::version::VERSION_DIGITS_MAX;
 use object::{Header, Object, ObjectName, Resource, Version};
 
 use crate::disk::Disk;
-use crate::entry::More;
+use crate::entry::{self, More};
 use crate::log::{Counting, Durable, Failed, Input, Log, Options};
 use crate::reader::{Reader, Slot};
-use crate::record::VALUE_BYTES_MAX;
+use crate::record::{META_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::recover::OpenError;
 use crate::scope::Scope;
 use crate::table::{Held, Standing};
@@ -103,7 +105,7 @@ pub enum Refusal {
         resource: Resource,
     },
     /// The object is larger than the store takes.
-    #[error("an object of {bytes} bytes is larger than {VALUE_BYTES_MAX} bytes")]
+    #[error("an object of {bytes} bytes is too large: it or its labels take more than fits")]
     TooLarge {
         /// Its size.
         bytes: usize,
@@ -120,9 +122,11 @@ enum Request {
     Drop(Resource),
 }
 
-/// The state of the minting: only the version.
+/// The state of the minting.
 struct Minting {
     version: Version,
+    /// What an authority holds of each table: everything.
+    whole: Arc<[Held]>,
 }
 
 impl Authority {
@@ -130,6 +134,10 @@ impl Authority {
     pub fn open(disk: Arc<dyn Disk>, options: Options, clock: Clock) -> Result<Self, OpenError> {
         let writer = Writer::start(disk, options, Counting::Shared, clock, |log| Minting {
             version: log.shared.version().unwrap_or(Version::FIRST),
+            whole: Arc::new([Held {
+                scope: Scope::all(),
+                floor: Version::FIRST,
+            }]),
         })?;
         Ok(Self { writer })
     }
@@ -197,10 +205,11 @@ impl Feeder for Minting {
 
 impl Minting {
     fn open(&self, resource: &Resource, log: &mut Log) {
-        if log.known(resource).is_some() {
+        let slot = log.slot(resource);
+        // A table may be known by name only, if a crash came between its name and its first commit.
+        if log.standing(&slot).version.is_some() || !log.is_whole(&slot) {
             return;
         }
-        let slot = log.slot(resource);
         log.stage(&slot, Vec::new(), self.whole_at(&self.version), More::No);
     }
 
@@ -218,10 +227,7 @@ impl Minting {
             version: Some(version.clone()),
             progress: Some(version.clone()),
             epoch: 0,
-            scopes: vec![Held {
-                scope: Scope::all(),
-                floor: Version::FIRST,
-            }],
+            scopes: self.whole.clone(),
         }
     }
 
@@ -283,12 +289,13 @@ fn check(
         resource: swap.resource.clone(),
     };
     let slot = log.known(&swap.resource).ok_or_else(not_open)?;
-    if slot.damage().is_some() {
+    if !log.is_whole(&slot) {
         return Err(not_open());
     }
     if let Action::Put(draft) = &swap.action {
-        let bytes = draft.head.len() + draft.tail.len() + object::version::VERSION_DIGITS_MAX;
-        if bytes > VALUE_BYTES_MAX {
+        let bytes = draft.head.len() + draft.tail.len() + VERSION_DIGITS_MAX;
+        let meta_bytes = entry::encode_put(&draft.header).len() + VERSION_DIGITS_MAX;
+        if bytes > VALUE_BYTES_MAX || meta_bytes > META_BYTES_MAX {
             return Err(Refusal::TooLarge { bytes });
         }
     }

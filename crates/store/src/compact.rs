@@ -1,4 +1,5 @@
-//! Compaction: everything that still counts goes into one base file in the background, and the files before it go away.
+//! Compaction: everything that still counts goes into one base file in the background, and the
+//! files before it go away.
 
 use std::io;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::thread::JoinHandle;
 use object::{Resource, Version};
 
 use crate::disk::File;
-use crate::entry::{self, FileMark, More};
+use crate::entry::{self, CommitEntry, FileMark, More, ReplaceEntry};
 use crate::failpoint;
 use crate::files::{self, Role, UNFINISHED, Unreadable};
 use crate::reader::{Shared, Slot};
@@ -42,7 +43,7 @@ impl TablePicture {
             resource: slot.resource.clone(),
             number: slot.number,
             seq_next,
-            damaged: slot.damage().is_some(),
+            damaged: slot.is_damaged(),
             floor: table.floor().cloned(),
             rows: table.base(),
             history: table.history().cloned().collect(),
@@ -63,7 +64,8 @@ impl Compaction {
                 let number = mark.number;
                 match run(&shared, &mark, &pictures) {
                     Ok(bytes) => tracing::debug!(number, bytes, "compacted"),
-                    // The old files are all still there: nothing is lost, the next compaction tries again.
+                    // The old files are all still there: nothing is lost, the next compaction tries
+                    // again.
                     Err(error) => tracing::warn!(number, %error, "compaction failed"),
                 }
             })?;
@@ -101,6 +103,7 @@ fn run(shared: &Shared, mark: &FileMark, pictures: &[TablePicture]) -> Result<u6
         shared,
         file: file.clone(),
         at: 0,
+        index: 0,
         buffer: Vec::new(),
         moved: Vec::new(),
     };
@@ -112,7 +115,7 @@ fn run(shared: &Shared, mark: &FileMark, pictures: &[TablePicture]) -> Result<u6
             Kind::Table,
             Address {
                 table: picture.number,
-                seq: 0,
+                ..Address::default()
             },
             &meta,
         );
@@ -120,7 +123,7 @@ fn run(shared: &Shared, mark: &FileMark, pictures: &[TablePicture]) -> Result<u6
     for picture in pictures.iter().filter(|picture| !picture.damaged) {
         base.table(picture)?;
     }
-    base.put(Kind::End, Address::default(), b"");
+    base.put(Kind::End, Address::default(), &mark.encode());
     base.flush()?;
     file.sync()?;
     failpoint::pass("compact.before_rename");
@@ -151,6 +154,8 @@ struct Base<'a> {
     shared: &'a Shared,
     file: Arc<dyn File>,
     at: u64,
+    /// The number of the next record.
+    index: u16,
     buffer: Vec<u8>,
     moved: Vec<(Arc<Row>, u64)>,
 }
@@ -163,6 +168,7 @@ impl Base<'_> {
             Address {
                 table: picture.number,
                 seq,
+                index: 0,
             }
         };
         for row in &picture.rows {
@@ -176,7 +182,8 @@ impl Base<'_> {
         for event in &picture.history {
             if let What::Replaced(replaced) = &event.what {
                 let count = replaced.swaps.len();
-                let meta = entry::encode_replace(&replaced.scope, &event.version, count);
+                let (scope, version) = (&replaced.scope, &event.version);
+                let meta = ReplaceEntry::encode(scope, replaced.fate, version, count);
                 self.put(Kind::Replace, next(), &meta);
             }
             for (before, after) in pairs(&event.what) {
@@ -191,7 +198,9 @@ impl Base<'_> {
                 }
             }
         }
-        let meta = entry::encode_commit(&picture.standing, More::No, picture.seq_next);
+        let nothing = Standing::default();
+        let seq_next = picture.seq_next;
+        let meta = CommitEntry::between(&nothing, &picture.standing, More::No, seq_next);
         self.put(Kind::Commit, next(), &meta);
         failpoint::pass("compact.mid");
         Ok(())
@@ -199,7 +208,7 @@ impl Base<'_> {
 
     fn row(&mut self, address: Address, row: &Arc<Row>, resource: &Resource) -> Result<(), Error> {
         let files = &self.shared.files;
-        let value = files.read(row, &files.set()).map_err(|cause| {
+        let value = files.read(row).map_err(|cause| {
             if let Unreadable::Damaged { .. } = &cause {
                 self.shared.damaged(resource, &cause.to_string());
             }
@@ -209,8 +218,8 @@ impl Base<'_> {
             }
         })?;
         let meta = entry::encode_put(&row.header);
-        let (value_at, _) = record::put(&mut self.buffer, Kind::Put, address, &meta, &value);
-        self.moved.push((row.clone(), self.at + value_at as u64));
+        let offset = self.at + self.append(Kind::Put, address, &meta, &value);
+        self.moved.push((row.clone(), offset));
         if self.buffer.len() >= WRITE_BYTES {
             self.flush()?;
         }
@@ -218,7 +227,16 @@ impl Base<'_> {
     }
 
     fn put(&mut self, kind: Kind, address: Address, meta: &[u8]) {
-        record::put(&mut self.buffer, kind, address, meta, b"");
+        self.append(kind, address, meta, b"");
+    }
+
+    /// Appends a record and returns where in the buffer its value starts.
+    fn append(&mut self, kind: Kind, address: Address, meta: &[u8], value: &[u8]) -> u64 {
+        let index = self.index;
+        self.index = index.wrapping_add(1);
+        let address = Address { index, ..address };
+        let (value_at, _) = record::put(&mut self.buffer, kind, address, meta, value);
+        value_at as u64
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -3,10 +3,13 @@
 use object::{Header, ObjectName, Resource, Version};
 
 use crate::codec::{Malformed, Taker, put_number, put_text, put_version};
+use crate::row::Fate;
 use crate::scope::Scope;
 use crate::table::{Held, Standing};
 
-/// The format that this program writes. It reads this one and older ones; a newer one is refused without a touch.
+/// The format that this program writes. It reads this one and older ones; a newer one is refused
+/// without a touch. Whatever a later format changes, the framing of a file's first record and the
+/// place of this number in it stay, or an older program could not know that it must not touch it.
 pub const FORMAT: u64 = 1;
 
 /// Whose file it is.
@@ -20,6 +23,9 @@ pub(crate) struct FileMark {
     pub(crate) number: u32,
     /// One version counter for all tables.
     pub(crate) shared_versions: bool,
+    /// That counter when the file was begun, so that damage to the newest table cannot turn it
+    /// back.
+    pub(crate) version: Option<Version>,
 }
 
 impl FileMark {
@@ -30,6 +36,7 @@ impl FileMark {
         put_text(&mut out, &self.owner);
         put_number(&mut out, u64::from(self.number));
         put_number(&mut out, u64::from(self.shared_versions));
+        put_version(&mut out, self.version.as_ref());
         out
     }
 
@@ -44,6 +51,7 @@ impl FileMark {
                 owner: String::new(),
                 number: 0,
                 shared_versions: false,
+                version: None,
             });
         }
         let mut id = [0; 16];
@@ -53,6 +61,7 @@ impl FileMark {
         let owner = taker.text()?.to_owned();
         let number = taker.number()?.try_into().map_err(|_| Malformed)?;
         let shared_versions = taker.number()? == 1;
+        let version = taker.version()?;
         taker.end()?;
         Ok(Self {
             format,
@@ -60,6 +69,7 @@ impl FileMark {
             owner,
             number,
             shared_versions,
+            version,
         })
     }
 }
@@ -77,7 +87,7 @@ pub(crate) fn decode_table(meta: &[u8]) -> Result<(Resource, u64), Malformed> {
     let mut taker = Taker::new(meta);
     let group = taker.text()?;
     let resource = Resource::new(group, taker.text()?);
-    let seq_next = taker.number()?;
+    let seq_next = take_seq(&mut taker)?;
     taker.end()?;
     Ok((resource, seq_next))
 }
@@ -109,21 +119,44 @@ pub(crate) fn decode_delete(meta: &[u8]) -> Result<(ObjectName, Box<str>, Versio
     Ok((name, uid, version))
 }
 
-pub(crate) fn encode_replace(scope: &Scope, version: &Version, count: usize) -> Vec<u8> {
-    let mut out = Vec::new();
-    scope.encode(&mut out);
-    put_version(&mut out, Some(version));
-    put_number(&mut out, count as u64);
-    out
+/// What a `Replace` record says.
+#[derive(Debug)]
+pub(crate) struct ReplaceEntry {
+    pub(crate) scope: Scope,
+    pub(crate) fate: Fate,
+    pub(crate) version: Version,
+    /// How many rows follow that belong to it.
+    pub(crate) count: usize,
 }
 
-pub(crate) fn decode_replace(meta: &[u8]) -> Result<(Scope, Version, usize), Malformed> {
-    let mut taker = Taker::new(meta);
-    let scope = Scope::decode(&mut taker)?;
-    let version = taker.version()?.ok_or(Malformed)?;
-    let count = taker.number()?.try_into().map_err(|_| Malformed)?;
-    taker.end()?;
-    Ok((scope, version, count))
+impl ReplaceEntry {
+    pub(crate) fn encode(scope: &Scope, fate: Fate, version: &Version, count: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        scope.encode(&mut out);
+        put_number(&mut out, u64::from(fate == Fate::Ended));
+        put_version(&mut out, Some(version));
+        put_number(&mut out, count as u64);
+        out
+    }
+
+    pub(crate) fn decode(meta: &[u8]) -> Result<Self, Malformed> {
+        let mut taker = Taker::new(meta);
+        let scope = Scope::decode(&mut taker)?;
+        let fate = match taker.number()? {
+            0 => Fate::Reset,
+            1 => Fate::Ended,
+            _ => return Err(Malformed),
+        };
+        let version = taker.version()?.ok_or(Malformed)?;
+        let count = taker.number()?.try_into().map_err(|_| Malformed)?;
+        taker.end()?;
+        Ok(Self {
+            scope,
+            fate,
+            version,
+            count,
+        })
+    }
 }
 
 /// Whether the transaction goes on in another table.
@@ -135,49 +168,133 @@ pub(crate) enum More {
     No,
 }
 
-pub(crate) fn encode_commit(standing: &Standing, more: More, seq_next: u64) -> Vec<u8> {
-    let mut out = Vec::new();
-    put_number(&mut out, u64::from(more == More::Yes));
-    put_number(&mut out, seq_next);
-    put_version(&mut out, standing.version.as_ref());
-    put_version(&mut out, standing.progress.as_ref());
-    put_number(&mut out, standing.epoch);
-    put_number(&mut out, standing.scopes.len() as u64);
-    for held in &standing.scopes {
-        held.scope.encode(&mut out);
-        put_version(&mut out, Some(&held.floor));
-    }
-    out
+/// What a `Commit` record says.
+#[derive(Debug)]
+pub(crate) struct CommitEntry {
+    pub(crate) version: Option<Version>,
+    pub(crate) progress: Option<Version>,
+    pub(crate) epoch: u64,
+    /// Nothing where the scopes are as the commit before left them: most changes leave them alone,
+    /// and a node may hold thousands.
+    pub(crate) scopes: Option<Vec<Held>>,
+    pub(crate) more: More,
+    pub(crate) seq_next: u64,
 }
 
-pub(crate) fn decode_commit(meta: &[u8]) -> Result<(Standing, More, u64), Malformed> {
-    let mut taker = Taker::new(meta);
-    let more = if taker.number()? == 1 {
-        More::Yes
-    } else {
-        More::No
-    };
-    let seq_next = taker.number()?;
-    let version = taker.version()?;
-    let progress = taker.version()?;
-    let epoch = taker.number()?;
-    let mut scopes = Vec::new();
-    for _ in 0..taker.number()? {
-        let scope = Scope::decode(&mut taker)?;
-        let floor = taker.version()?.ok_or(Malformed)?;
-        scopes.push(Held { scope, floor });
+impl CommitEntry {
+    /// The commit that leads from one standing to the next.
+    pub(crate) fn between(
+        before: &Standing,
+        after: &Standing,
+        more: More,
+        seq_next: u64,
+    ) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_number(&mut out, u64::from(more == More::Yes));
+        put_number(&mut out, seq_next);
+        put_version(&mut out, after.version.as_ref());
+        put_version(&mut out, after.progress.as_ref());
+        put_number(&mut out, after.epoch);
+        if before.scopes == after.scopes {
+            put_number(&mut out, 0);
+        } else {
+            put_number(&mut out, 1);
+            put_scopes(&mut out, &after.scopes);
+        }
+        out
     }
-    taker.end()?;
-    Ok((
-        Standing {
+
+    pub(crate) fn decode(meta: &[u8]) -> Result<Self, Malformed> {
+        let mut taker = Taker::new(meta);
+        let more = match taker.number()? {
+            0 => More::No,
+            1 => More::Yes,
+            _ => return Err(Malformed),
+        };
+        let seq_next = take_seq(&mut taker)?;
+        let version = taker.version()?;
+        let progress = taker.version()?;
+        let epoch = taker.number()?;
+        let scopes = match taker.number()? {
+            0 => None,
+            1 => Some(take_scopes(&mut taker)?),
+            _ => return Err(Malformed),
+        };
+        taker.end()?;
+        Ok(Self {
             version,
             progress,
             epoch,
             scopes,
-        },
-        more,
-        seq_next,
-    ))
+            more,
+            seq_next,
+        })
+    }
+
+    /// Where the table stands after the commit.
+    pub(crate) fn standing(self, before: &Standing) -> Standing {
+        Standing {
+            version: self.version,
+            progress: self.progress,
+            epoch: self.epoch,
+            scopes: match self.scopes {
+                Some(scopes) => scopes.into(),
+                None => before.scopes.clone(),
+            },
+        }
+    }
+}
+
+/// Appends scopes with their floors.
+pub(crate) fn put_scopes(out: &mut Vec<u8>, scopes: &[Held]) {
+    put_number(out, scopes.len() as u64);
+    for held in scopes {
+        held.scope.encode(out);
+        put_version(out, Some(&held.floor));
+    }
+}
+
+fn take_scopes(taker: &mut Taker<'_>) -> Result<Vec<Held>, Malformed> {
+    let mut scopes = Vec::new();
+    for _ in 0..taker.number()? {
+        let scope = Scope::decode(taker)?;
+        let floor = taker.version()?.ok_or(Malformed)?;
+        scopes.push(Held { scope, floor });
+    }
+    Ok(scopes)
+}
+
+/// A record number that leaves room to count on.
+fn take_seq(taker: &mut Taker<'_>) -> Result<u64, Malformed> {
+    match taker.number()? {
+        seq if seq <= SEQ_MAX => Ok(seq),
+        _ => Err(Malformed),
+    }
+}
+
+/// Numbers above this were never given out: a million records a second reach it in 200,000 years.
+pub(crate) const SEQ_MAX: u64 = u64::MAX / 2;
+
+/// What a seal says: the number of each table's next record.
+pub(crate) fn encode_seal(tables: impl ExactSizeIterator<Item = (u32, u64)>) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_number(&mut out, tables.len() as u64);
+    for (table, seq_next) in tables {
+        put_number(&mut out, u64::from(table));
+        put_number(&mut out, seq_next);
+    }
+    out
+}
+
+pub(crate) fn decode_seal(meta: &[u8]) -> Result<Vec<(u32, u64)>, Malformed> {
+    let mut taker = Taker::new(meta);
+    let mut tables = Vec::new();
+    for _ in 0..taker.number()? {
+        let table = taker.number()?.try_into().map_err(|_| Malformed)?;
+        tables.push((table, take_seq(&mut taker)?));
+    }
+    taker.end()?;
+    Ok(tables)
 }
 
 pub(crate) fn encode_base(floor: Option<&Version>) -> Vec<u8> {

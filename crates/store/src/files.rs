@@ -8,7 +8,7 @@ use bytes::Bytes;
 use parking_lot::RwLock;
 
 use crate::disk::{Disk, File};
-use crate::row::Row;
+use crate::row::{At, Row};
 
 /// The open files at one moment. Whoever holds it can read them, even after they were removed.
 pub(crate) type FileSet = Arc<HashMap<u32, Arc<dyn File>>>;
@@ -59,17 +59,29 @@ impl Files {
         Arc::make_mut(&mut self.open.write()).retain(|candidate, _| *candidate >= number);
     }
 
-    /// A row's bytes, verified. `pinned` is the set that the reader took with the row.
-    pub(crate) fn read(&self, row: &Row, pinned: &FileSet) -> Result<Bytes, Unreadable> {
+    /// Where each of these rows lies, and files that hold all of those places.
+    pub(crate) fn pin(&self, rows: &[Arc<Row>]) -> (Vec<At>, FileSet) {
+        let take = || {
+            let pinned = self.set();
+            let places: Vec<At> = rows.iter().map(|row| row.at()).collect();
+            (places, pinned)
+        };
+        let (places, pinned) = take();
+        match places.iter().all(|at| pinned.contains_key(&at.file)) {
+            true => (places, pinned),
+            // A compaction that ended between the two moved a row on. No other can end so soon.
+            false => take(),
+        }
+    }
+
+    /// A row's bytes, verified, from where it lies now.
+    pub(crate) fn read(&self, row: &Row) -> Result<Bytes, Unreadable> {
         let mut at = row.at();
         let file = loop {
-            let found = pinned
-                .get(&at.file)
-                .cloned()
-                .or_else(|| self.set().get(&at.file).cloned());
-            match found {
-                Some(file) => break file,
-                // Compaction moves a row first and removes its old file later: the new place is known by now.
+            match self.set().get(&at.file) {
+                Some(file) => break file.clone(),
+                // Compaction moves a row first and removes its old file later: the new place is
+                // known by now.
                 None if row.at() != at => at = row.at(),
                 None => {
                     return Err(Unreadable::Gone {
@@ -78,15 +90,38 @@ impl Files {
                 }
             }
         };
-        let mut buffer = vec![0; row.bytes_len() as usize];
-        file.read_at(&mut buffer, at.offset)
-            .map_err(Unreadable::Disk)?;
-        if crc32fast::hash(&buffer) != row.sum() {
-            return Err(Unreadable::Damaged {
-                name: row.header.name.clone(),
-            });
+        verified(row, &*file, at)
+    }
+
+    /// A row's bytes, verified, from where it lay when the reader took `pinned`: no compaction
+    /// since can take them away.
+    pub(crate) fn read_pinned(
+        &self,
+        row: &Row,
+        at: At,
+        pinned: &FileSet,
+    ) -> Result<Bytes, Unreadable> {
+        match pinned.get(&at.file) {
+            Some(file) => verified(row, &**file, at),
+            None => self.read(row),
         }
-        Ok(buffer.into())
+    }
+}
+
+fn verified(row: &Row, file: &dyn File, at: At) -> Result<Bytes, Unreadable> {
+    let damaged = || Unreadable::Damaged {
+        name: row.header.name.clone(),
+    };
+    let mut buffer = vec![0; row.bytes_len() as usize];
+    match file.read_at(&mut buffer, at.offset) {
+        Ok(()) => {}
+        // Somebody cut the file: what is missing does not come back by trying again.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(damaged()),
+        Err(error) => return Err(Unreadable::Disk(error)),
+    }
+    match crc32fast::hash(&buffer) == row.sum() {
+        true => Ok(buffer.into()),
+        false => Err(damaged()),
     }
 }
 
@@ -115,8 +150,12 @@ pub(crate) fn parse_name(name: &str) -> Option<(Role, u32)> {
         (number, "log") => (number, Role::Log),
         _ => return None,
     };
-    if number.len() != 8 {
+    if number.len() != 8 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    Some((role, number.parse().ok()?))
+    let number = number.parse().ok()?;
+    (number <= NUMBER_MAX).then_some((role, number))
 }
+
+/// The largest number of a file. One with a larger number is not ours.
+pub(crate) const NUMBER_MAX: u32 = (1 << 24) - 8;

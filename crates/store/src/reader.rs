@@ -1,4 +1,5 @@
-//! The one interface through which everybody reads: version, floor, covers, snapshot, watch. It does not know who feeds the log.
+//! The one interface through which everybody reads: version, floor, covers, snapshot, watch. It
+//! does not know who feeds the log.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::files::{FileSet, Files, Unreadable};
 use crate::log::Counting;
-use crate::row::{Event, Row};
+use crate::row::{self, Event, Row};
 use crate::scope::Want;
 use crate::table::{Held, Refused, Table};
 use crate::watch::Watch;
@@ -20,7 +21,8 @@ pub(crate) struct Shared {
     pub(crate) files: Files,
     counting: Counting,
     slots: RwLock<HashMap<Resource, Arc<Slot>>>,
-    /// The shared version counter, where there is one. It is raised only after the tables took their changes in.
+    /// The shared version counter, where there is one. It is raised only after the tables took
+    /// their changes in.
     version: RwLock<Option<Version>>,
     /// Ticks after every group.
     changed: watch::Sender<u64>,
@@ -61,12 +63,12 @@ impl Slot {
         self.changed.subscribe()
     }
 
-    pub(crate) fn damage(&self) -> Option<String> {
-        self.damage.read().clone()
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damage.read().is_some()
     }
 
-    pub(crate) fn start_afresh(&self) {
-        *self.table.write() = Table::default();
+    /// What was damaged is gone.
+    pub(crate) fn heal(&self) {
         *self.damage.write() = None;
     }
 
@@ -111,7 +113,7 @@ impl Shared {
             .send_modify(|tick| *tick = tick.wrapping_add(1));
     }
 
-    fn raise(&self, newest: Option<Version>) {
+    pub(crate) fn raise(&self, newest: Option<Version>) {
         if self.counting == Counting::Shared && newest > *self.version.read() {
             *self.version.write() = newest;
         }
@@ -179,13 +181,25 @@ pub struct Page {
     /// Whether more comes after this page.
     pub more: bool,
     reader: Reader,
+    /// Where each row lay when the list was made, and the files that were open then: however long
+    /// the reader takes and whatever is compacted meanwhile, the bytes stay readable.
+    places: Vec<row::At>,
     pinned: FileSet,
 }
 
 impl Page {
     /// A row's bytes.
     pub fn bytes(&self, row: &Row) -> Result<Bytes, Unreadable> {
-        self.reader.shared.files.read(row, &self.pinned)
+        let files = &self.reader.shared.files;
+        let found = self
+            .rows
+            .binary_search_by(|candidate| candidate.header.name.cmp(&row.header.name));
+        match found {
+            Ok(index) if std::ptr::eq(&*self.rows[index], row) => {
+                files.read_pinned(row, self.places[index], &self.pinned)
+            }
+            _ => files.read(row),
+        }
     }
 }
 
@@ -222,7 +236,7 @@ impl Reader {
         let Some(slot) = self.shared.slot(resource) else {
             return Vec::new();
         };
-        slot.table.read().standing().scopes.clone()
+        slot.table.read().standing().scopes.to_vec()
     }
 
     /// All resources that have a table.
@@ -237,7 +251,8 @@ impl Reader {
             .map_or(0, |slot| slot.table.read().len())
     }
 
-    /// One object as it is now. Does not ask whether a scope covers it: the caller does, before it says "not found".
+    /// One object as it is now. Does not ask whether a scope covers it: the caller does, before it
+    /// says "not found".
     pub fn object(
         &self,
         resource: &Resource,
@@ -247,11 +262,16 @@ impl Reader {
             return Ok(None);
         };
         slot.whole()?;
-        let pinned = self.shared.files.set();
-        let Some(row) = slot.table.read().row(name.as_str()).cloned() else {
+        let files = &self.shared.files;
+        let table = slot.table.read();
+        let Some(row) = table.row(name.as_str()).cloned() else {
             return Ok(None);
         };
-        let bytes = self.noting_damage(resource, self.shared.files.read(&row, &pinned))?;
+        // Under the table's lock, so that the row still counts and compaction must move it.
+        let (places, pinned) = files.pin(std::slice::from_ref(&row));
+        drop(table);
+        let bytes = files.read_pinned(&row, places[0], &pinned);
+        let bytes = self.noting_damage(resource, bytes)?;
         Ok(Some(Object {
             header: row.header.clone(),
             bytes,
@@ -276,7 +296,6 @@ impl Reader {
             .slot(&want.resource)
             .ok_or(Refused::NotCovered)?;
         slot.whole()?;
-        let pinned = self.shared.files.set();
         let table = slot.table.read();
         let floor = table.floor_of(want)?;
         let current = self
@@ -313,12 +332,15 @@ impl Reader {
         let more = next.is_some();
         let countable = more && want.selector.is_everything();
         let remaining = countable.then(|| 1 + found.count() as u64);
+        // Under the table's lock, so that every row still counts and compaction must move it.
+        let (places, pinned) = self.shared.files.pin(&rows);
         Ok(Page {
             rows,
             version,
             remaining,
             more,
             reader: self.clone(),
+            places,
             pinned,
         })
     }
@@ -341,12 +363,11 @@ impl Reader {
         row: &Arc<Row>,
     ) -> Result<Bytes, ReadFailed> {
         let is_after = matches!(&event.what,
-            crate::row::What::Changed { after: Some(after), .. } if Arc::ptr_eq(after, row));
+            row::What::Changed { after: Some(after), .. } if Arc::ptr_eq(after, row));
         if let Some(bytes) = event.fresh_bytes().filter(|_| is_after) {
             return Ok(bytes);
         }
-        let files = &self.shared.files;
-        self.noting_damage(resource, files.read(row, &files.set()))
+        self.noting_damage(resource, self.shared.files.read(row))
     }
 
     /// Ticks after everything that is stored, whatever table it is in.
@@ -354,7 +375,8 @@ impl Reader {
         self.shared.changed.subscribe()
     }
 
-    /// Comes back when the resource has reached `version`. Never, if it never does: the caller has a deadline.
+    /// Comes back when the resource has reached `version`. Never, if it never does: the caller has
+    /// a deadline.
     pub async fn reached(&self, resource: &Resource, version: &Version) {
         let mut changed = self.shared.changed.subscribe();
         while self

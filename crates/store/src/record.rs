@@ -1,13 +1,15 @@
 //! One record on disk: what it is, whom it concerns, and checksums that show any damage to it.
 //!
-//! A record is a fixed head, a small `meta` part that is read at every start, and a `value` (an object's bytes) that is read when
-//! somebody asks. Each part has its own checksum, so that a value can be verified alone. A record that is the first of its group says
-//! so: a group is written after the group before it was synced, so damage before such a record is real damage, and damage after
+//! A record is a fixed head, a small `meta` part that is read at every start, and a `value` (an
+//! object's bytes) that is read when somebody asks. Each part has its own checksum, so that a value
+//! can be verified alone. A record that is the first of its group says so: a group is written after
+//! the group before it was synced, so damage before such a record is real damage, and damage after
 //! the last one is a write that a crash tore.
 
 use std::io;
 
 use crate::disk::File;
+use crate::entry::SEQ_MAX;
 
 /// Bytes of a record's head.
 pub(crate) const HEAD_BYTES: usize = 40;
@@ -40,7 +42,8 @@ pub(crate) enum Kind {
     Base = 7,
     /// The table is emptied and starts afresh.
     Drop = 8,
-    /// The base file is whole.
+    /// A base ends here and is whole; it says once more whose it is. In a log: everything up to
+    /// here was synced.
     End = 9,
 }
 
@@ -68,6 +71,9 @@ pub(crate) struct Address {
     pub(crate) table: u32,
     /// Counts the table's records without a gap; a gap shows that one was lost.
     pub(crate) seq: u64,
+    /// Counts the file's records and wraps. It tells how many were lost where heads cannot be read,
+    /// so that tables which miss none of theirs are not suspected.
+    pub(crate) index: u16,
 }
 
 /// Appends a record and returns where in `out` its value starts, and the value's checksum.
@@ -92,7 +98,8 @@ pub(crate) fn put(
     out.extend_from_slice(&(meta.len() as u32).to_le_bytes());
     out.extend_from_slice(&(value.len() as u32).to_le_bytes());
     out.extend_from_slice(&address.table.to_le_bytes());
-    out.extend_from_slice(&[kind as u8, 0, 0, 0]);
+    out.extend_from_slice(&[kind as u8, 0]);
+    out.extend_from_slice(&address.index.to_le_bytes());
     out.extend_from_slice(&address.seq.to_le_bytes());
     out.extend_from_slice(&crc32fast::hash(meta).to_le_bytes());
     out.extend_from_slice(&value_sum.to_le_bytes());
@@ -139,12 +146,16 @@ impl Head {
             return None;
         }
         let seq = u64::from(word(20)) | u64::from(word(24)) << 32;
+        if seq > SEQ_MAX {
+            return None;
+        }
         Some(Self {
             kind: Kind::from_byte(bytes[16])?,
             first: bytes[17] & FIRST_OF_GROUP != 0,
             address: Address {
                 table: word(12),
                 seq,
+                index: u16::from_le_bytes([bytes[18], bytes[19]]),
             },
             meta_bytes,
             value_bytes,
@@ -173,8 +184,9 @@ pub(crate) struct Record {
 pub(crate) enum Found {
     /// A whole record.
     Record(Record),
-    /// Bytes from here on that are no whole record. Where the head was still readable, it says whose record it was.
-    Damage { table: Option<u32> },
+    /// Bytes from here on that are no whole record. Where the head was still readable, it says
+    /// whose record it was.
+    Damage(Option<Address>),
     /// The end of the file.
     End,
 }
@@ -207,14 +219,12 @@ impl<'a> Scan<'a> {
         let at = self.at;
         let Some(head) = self.head_at(at)? else {
             self.at = self.next_head(at + 1)?;
-            return Ok(Found::Damage { table: None });
+            return Ok(Found::Damage(None));
         };
         let meta_at = at + HEAD_BYTES as u64;
         let value_at = meta_at + head.meta_bytes as u64;
         let end = value_at + head.value_bytes as u64;
-        let lost = Found::Damage {
-            table: Some(head.address.table),
-        };
+        let lost = Found::Damage(Some(head.address));
         if end > self.size {
             self.at = self.next_head(at + 1)?;
             return Ok(lost);
@@ -250,11 +260,13 @@ impl<'a> Scan<'a> {
     }
 
     /// Where the next whole head stands at or after `from`; the end of the file if there is none.
+    /// It cannot be found inside an object: a head has bytes of zero, and JSON has none.
     fn next_head(&mut self, from: u64) -> io::Result<u64> {
         let mut at = from;
         while at + HEAD_BYTES as u64 <= self.size {
-            let available = usize::try_from(self.size - at).unwrap_or(usize::MAX);
-            let window = self.bytes(at, available.min(WINDOW_BYTES))?;
+            self.bytes(at, HEAD_BYTES)?;
+            let start = usize::try_from(at - self.window_at).expect("a window fits in memory");
+            let window = &self.window[start..];
             let candidates = window.windows(HEAD_BYTES).enumerate();
             for (offset, candidate) in candidates {
                 if candidate[..4] == MAGIC && Head::parse(candidate).is_some() {
@@ -300,7 +312,11 @@ mod tests {
             put(
                 &mut out,
                 Kind::Put,
-                Address { table: 7, seq },
+                Address {
+                    table: 7,
+                    seq,
+                    index: seq as u16,
+                },
                 b"meta",
                 &[seq as u8; 100],
             );
@@ -316,7 +332,7 @@ mod tests {
         loop {
             match scan.next().unwrap() {
                 Found::Record(record) => found.push(record.address.seq),
-                Found::Damage { .. } => damaged += 1,
+                Found::Damage(_) => damaged += 1,
                 Found::End => return (found, damaged),
             }
         }

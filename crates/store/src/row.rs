@@ -35,6 +35,9 @@ pub(crate) struct At {
 /// The offset has 40 bits of the packed place, the file's number the rest: 1 TiB a file, 16 million files.
 const OFFSET_BITS: u32 = 40;
 
+/// Bytes that a file may have.
+pub(crate) const FILE_BYTES_MAX: u64 = (1 << OFFSET_BITS) - 1;
+
 impl At {
     fn pack(self) -> u64 {
         assert!(self.offset >> OFFSET_BITS == 0, "a file stays below 1 TiB");
@@ -106,8 +109,19 @@ pub enum What {
 pub struct Replaced {
     /// The scope.
     pub scope: Scope,
+    /// Whether it is still held.
+    pub fate: Fate,
     /// The rows that differ.
     pub swaps: Vec<Swapped>,
+}
+
+/// What became of a scope that was replaced in one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is held, with the content that it has now.
+    Reset,
+    /// It is not held any more: what was only in it went.
+    Ended,
 }
 
 /// One row of a replaced scope.
@@ -151,7 +165,8 @@ impl Event {
         }
     }
 
-    /// The bytes that `make` returns. While the event is fresh they are kept, so that of a thousand watchers about one works.
+    /// The bytes that `make` returns. While the event is fresh they are kept, so that of a thousand
+    /// watchers about one works.
     pub fn encoded<E>(
         &self,
         number: usize,
@@ -165,7 +180,8 @@ impl Event {
         {
             return Ok(bytes);
         }
-        // Made outside the lock: it may read the disk. Two watchers may both make it; the first result stays.
+        // Made outside the lock: it may read the disk. Two watchers may both make it; the first
+        // result stays.
         let bytes = make()?;
         match &mut *self.memo.lock() {
             Some(memo) => Ok(memo.encoded[number].get_or_insert(bytes).clone()),

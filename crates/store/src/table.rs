@@ -1,4 +1,5 @@
-//! The state of one resource: its rows, its history above a floor, and the scopes that are complete. Pure: no disk, no clock.
+//! The state of one resource: its rows, its history above a floor, and the scopes that are
+//! complete. Pure: no disk, no clock.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -7,7 +8,7 @@ use std::time::Instant;
 
 use object::{ObjectName, Version};
 
-use crate::row::{Event, Replaced, Row, Swapped, What};
+use crate::row::{Event, Fate, Replaced, Row, Swapped, What};
 use crate::scope::{Range, Scope, Want};
 
 /// What is written before a commit makes it count.
@@ -24,6 +25,7 @@ pub(crate) enum Staged {
     /// This many rows after this one replace those of the scope.
     Replace {
         scope: Scope,
+        fate: Fate,
         version: Version,
         count: usize,
     },
@@ -38,8 +40,8 @@ pub(crate) struct Standing {
     pub(crate) progress: Option<Version>,
     /// Which history of the cluster the versions belong to.
     pub(crate) epoch: u64,
-    /// What is complete.
-    pub(crate) scopes: Vec<Held>,
+    /// What is complete. Shared, because every commit carries it and few change it.
+    pub(crate) scopes: Arc<[Held]>,
 }
 
 /// A scope that is complete, and since when its history is whole.
@@ -95,7 +97,11 @@ pub(crate) struct Table {
     history: VecDeque<Step>,
     /// The number of the oldest step that is kept; steps are numbered from the table's beginning.
     history_from: u64,
-    /// History is whole above this version. Nothing while there was no commit.
+    /// Where the numbering was when the table last started afresh: who stands before it watched
+    /// something that is no more.
+    afresh_from: u64,
+    /// History is whole above this version, and holds nothing at or below it. Nothing while there
+    /// was no commit.
     floor: Option<Version>,
     standing: Standing,
     /// Bytes of rows that only history holds.
@@ -167,6 +173,22 @@ impl Table {
         self.history.iter().map(|step| &step.event)
     }
 
+    /// Forgets everything. Step numbers are not used again, so that nobody who watches takes new
+    /// history for the continuation of the old.
+    pub(crate) fn start_afresh(&mut self) {
+        let from = self.history_from + self.history.len() as u64 + 1;
+        *self = Self {
+            history_from: from,
+            afresh_from: from,
+            ..Self::default()
+        };
+    }
+
+    /// Whether the table started afresh after step `number` was given out.
+    pub(crate) fn was_afresh_since(&self, number: u64) -> bool {
+        number < self.afresh_from
+    }
+
     /// Takes in what was staged, and stands where the commit says.
     pub(crate) fn commit(
         &mut self,
@@ -204,6 +226,7 @@ impl Table {
                 }
                 Staged::Replace {
                     scope,
+                    fate,
                     version,
                     count,
                 } => {
@@ -211,13 +234,11 @@ impl Table {
                     if swaps.len() != count {
                         return Err(Misfit("a replacement is cut short"));
                     }
-                    Event::new(version, What::Replaced(Box::new(Replaced { scope, swaps })))
+                    let replaced = Replaced { scope, fate, swaps };
+                    Event::new(version, What::Replaced(Box::new(replaced)))
                 }
             };
-            if self
-                .last_version()
-                .is_some_and(|last| event.version < *last)
-            {
+            if !self.may_follow(&event) {
                 return Err(Misfit("history goes back"));
             }
             let event = Arc::new(event);
@@ -228,7 +249,16 @@ impl Table {
             self.floor.clone_from(&standing.version);
         }
         self.standing = standing;
+        self.drop_below_floor();
         Ok(events)
+    }
+
+    /// An object changes at a version of its own; a scope may be replaced at one that was shown.
+    fn may_follow(&self, event: &Event) -> bool {
+        self.last_version().is_none_or(|last| match &event.what {
+            What::Changed { .. } => event.version > *last,
+            What::Replaced(_) => event.version >= *last,
+        })
     }
 
     /// The content at the floor, as a base file gives it.
@@ -307,12 +337,26 @@ impl Table {
             if !over {
                 break;
             }
-            self.history_bytes -= held_bytes(&oldest.event);
             self.floor = Some(oldest.event.version.clone());
+            self.drop_below_floor();
+        }
+        self.history_from != before
+    }
+
+    /// Drops the steps at and below the floor. Several may share its version: what is left must
+    /// lead from the rows at the floor to the rows of now, and no step may count twice.
+    fn drop_below_floor(&mut self) {
+        let Some(floor) = &self.floor else {
+            return;
+        };
+        while let Some(oldest) = self.history.front() {
+            if oldest.event.version > *floor {
+                break;
+            }
+            self.history_bytes -= held_bytes(&oldest.event);
             self.history.pop_front();
             self.history_from += 1;
         }
-        self.history_from != before
     }
 
     /// The number of the first step after `version`.
@@ -326,7 +370,8 @@ impl Table {
     /// Up to `count` steps from number `from`; nothing if the oldest of them is gone.
     pub(crate) fn steps(&self, from: u64, count: usize) -> Option<Vec<Arc<Event>>> {
         let skip = usize::try_from(from.checked_sub(self.history_from)?).ok()?;
-        let steps = self.history.iter().skip(skip).take(count);
+        let skip = skip.min(self.history.len());
+        let steps = self.history.range(skip..).take(count);
         Some(steps.map(|step| step.event.clone()).collect())
     }
 
@@ -335,17 +380,16 @@ impl Table {
         (self.history_from + self.history.len() as u64).saturating_sub(from)
     }
 
-    /// The floor of a question: since when its history is whole. Of several scopes that cover it the deepest counts.
+    /// Since when a scope that covers the question is held. Of several the oldest counts.
+    pub(crate) fn held_since(&self, want: &Want) -> Option<&Version> {
+        let scopes = self.standing.scopes.iter();
+        let held = scopes.filter(|held| held.scope.covers(want));
+        held.map(|held| &held.floor).min()
+    }
+
+    /// The floor of a question: since when its history is whole.
     pub(crate) fn floor_of(&self, want: &Want) -> Result<Version, Refused> {
-        let held = self
-            .standing
-            .scopes
-            .iter()
-            .filter(|held| held.scope.covers(want));
-        let scope_floor = held
-            .map(|held| &held.floor)
-            .min()
-            .ok_or(Refused::NotCovered)?;
+        let scope_floor = self.held_since(want).ok_or(Refused::NotCovered)?;
         let floor = self.floor.as_ref().ok_or(Refused::NotCovered)?;
         Ok(scope_floor.max(floor).clone())
     }
@@ -359,7 +403,7 @@ impl Table {
             .rev()
             .take_while(|step| step.event.version > *version)
         {
-            for (before, after) in pairs(&step.event.what) {
+            for (before, after) in pairs(&step.event.what).rev() {
                 let row = after.or(before).expect("a step has a row");
                 // Going back, the oldest step after the version has the last word.
                 then.insert(&row.header.name, before);
@@ -368,7 +412,8 @@ impl Table {
         then
     }
 
-    /// Rows of `range` with names above `after`, in order, as they were at `version` (now, if it is nothing).
+    /// Rows of `range` with names above `after`, in order, as they were at `version` (now, if it is
+    /// nothing).
     pub(crate) fn scan<'a>(
         &'a self,
         range: &Range,

@@ -1,7 +1,7 @@
 //! Following a table from a version on: every step of its history once, in order, or an honest end.
 //!
-//! A watch pulls. It holds its place in the history and nothing else, so a watcher that does not read costs no memory; if history is
-//! trimmed past its place, it ends.
+//! A watch pulls. It holds its place in the history and nothing else, so a watcher that does not
+//! read costs no memory; if history is trimmed past its place, it ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use object::{Resource, Version};
 use tokio::sync::watch::Receiver;
 
 use crate::reader::{Reader, Shared, Slot};
-use crate::row::{Event, What};
+use crate::row::{Event, Fate, Replaced, What};
 use crate::scope::Want;
 use crate::table::{Refused, pairs};
 
@@ -27,12 +27,15 @@ pub struct Watch {
     /// Where it started; it may lie ahead of the table.
     from: Version,
     changed: Receiver<u64>,
+    /// Why there is nothing after what was given last.
+    ended: Option<Ended>,
 }
 
 /// What a watch meets next.
 #[derive(Debug)]
 pub enum Step {
-    /// Changes to objects in the wanted range, in order. Selectors are not applied: entering and leaving is the reader's to say.
+    /// Changes to objects in the wanted range, in order. Selectors are not applied: entering and
+    /// leaving is the reader's to say.
     Events(Vec<Arc<Event>>),
     /// Nothing is left: everything up to this version has been given.
     Progress(Version),
@@ -99,6 +102,7 @@ impl Watch {
             next,
             from,
             changed,
+            ended: None,
         })
     }
 
@@ -123,15 +127,22 @@ impl Watch {
     /// What comes next, without waiting.
     pub fn step(&mut self) -> Result<Step, Ended> {
         loop {
-            if self.slot.damage().is_some() {
+            if let Some(ended) = &self.ended {
+                return Err(ended.clone());
+            }
+            if self.slot.is_damaged() {
                 return Err(Ended::Damaged);
             }
             // The shared counter is read first: what it counts is in the table by then.
             let shared = self.shared.version();
             let table = self.slot.table.read();
-            let steps = table
-                .steps(self.next.load(Ordering::Relaxed), STEPS_MAX)
-                .ok_or(Ended::Lagged)?;
+            let next = self.next.load(Ordering::Relaxed);
+            let Some(steps) = table.steps(next, STEPS_MAX) else {
+                return Err(match table.was_afresh_since(next) {
+                    true => Ended::Replaced,
+                    false => Ended::Lagged,
+                });
+            };
             if steps.is_empty() {
                 let version = self.shared.version_of(shared, &table);
                 // Where the watcher started may still lie ahead: nothing above it has happened yet.
@@ -141,7 +152,7 @@ impl Watch {
             }
             drop(table);
             self.next.fetch_add(steps.len() as u64, Ordering::Relaxed);
-            let events = self.wanted(steps)?;
+            let events = self.wanted(steps);
             if !events.is_empty() {
                 return Ok(Step::Events(events));
             }
@@ -156,27 +167,46 @@ impl Watch {
         }
     }
 
-    fn wanted(&self, steps: Vec<Arc<Event>>) -> Result<Vec<Arc<Event>>, Ended> {
+    /// The events that are for this watcher, up to one that ends it.
+    fn wanted(&mut self, steps: Vec<Arc<Event>>) -> Vec<Arc<Event>> {
         let mut events = Vec::with_capacity(steps.len());
         for event in steps {
             // A watch may start above the newest version; what comes up to its start is not for it.
-            if event.version <= self.from {
-                continue;
-            }
-            let touched = pairs(&event.what).any(|(before, after)| {
-                let rows = [before, after].into_iter().flatten();
-                rows.into_iter()
-                    .any(|row| self.want.range.contains(&row.header))
-            });
+            let ahead = event.version > self.from;
             match &event.what {
-                // A replacement that changed nothing of what is watched is none to this watcher, if it is still held at all.
-                What::Replaced(_) if touched || !self.reader.covers(&self.want) => {
-                    return Err(Ended::Replaced);
+                What::Changed { .. } if ahead && self.touched(&event) => events.push(event),
+                What::Changed { .. } => {}
+                What::Replaced(replaced) => {
+                    if self.is_over(&event, replaced) {
+                        self.ended = Some(Ended::Replaced);
+                        break;
+                    }
                 }
-                What::Changed { .. } if touched => events.push(event),
-                What::Replaced(_) | What::Changed { .. } => {}
             }
         }
-        Ok(events)
+        events
+    }
+
+    fn touched(&self, event: &Event) -> bool {
+        pairs(&event.what).any(|(before, after)| {
+            let mut rows = [before, after].into_iter().flatten();
+            rows.any(|row| self.want.range.contains(&row.header))
+        })
+    }
+
+    /// Whether a replacement leaves the watcher without a next step.
+    fn is_over(&self, event: &Event, replaced: &Replaced) -> bool {
+        match replaced.fate {
+            // One that changed nothing of what is watched is none to this watcher.
+            Fate::Reset => event.version > self.from && self.touched(event),
+            // What is watched must have been held all the time, perhaps by another scope: one that
+            // started again later has not seen what happened in between.
+            Fate::Ended => {
+                let table = self.slot.table.read();
+                let since = table.held_since(&self.want);
+                replaced.scope.covers(&self.want)
+                    && since.is_none_or(|since| *since > event.version)
+            }
+        }
     }
 }

@@ -1,10 +1,11 @@
-//! The writer's thread: takes what callers want stored, lets the feeder decide, and makes many of them durable with one sync.
+//! The writer's thread: takes what callers want stored, lets the feeder decide, and makes many of
+//! them durable with one sync.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use host::Clock;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::disk::Disk;
 use crate::log::{Counting, Durable, Failed, Log, Options};
@@ -41,16 +42,39 @@ type Envelope<F> = (
     oneshot::Sender<Result<(<F as Feeder>::Answer, Durable), <F as Feeder>::Refusal>>,
 );
 
-/// Hands requests to the writer's thread. Dropping the last handle ends the thread after what was handed in is done.
+/// Hands requests to the writer's thread. Dropping the last handle ends the thread after what was
+/// handed in is done.
 pub(crate) struct Writer<F: Feeder> {
     requests: mpsc::Sender<Envelope<F>>,
     thread: Arc<Joined>,
     reader: Reader,
 }
 
-/// The thread, joined when the last handle goes: when the store is dropped, its files are closed and its lock is free.
+/// The thread, joined when the last handle goes: when the store is dropped, its files are closed
+/// and its lock is free.
 struct Joined {
     thread: parking_lot::Mutex<Option<std::thread::JoinHandle<()>>>,
+    /// Tells the thread to take nothing new.
+    closing: Arc<Notify>,
+}
+
+impl Joined {
+    fn join(&self) {
+        self.closing.notify_one();
+        // The lock is held meanwhile, so that whoever closes second waits as well.
+        let mut thread = self.thread.lock();
+        if let Some(thread) = thread.take() {
+            if thread.join().is_err() {
+                tracing::error!("the store's writer panicked");
+            }
+        }
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        self.join();
+    }
 }
 
 impl<F: Feeder> Clone for Writer<F> {
@@ -77,11 +101,14 @@ impl<F: Feeder> Writer<F> {
         let reader = Reader::new(log.shared.clone());
         let feeder = feeder(&mut log);
         let (requests, inbox) = mpsc::channel(REQUESTS_MAX);
+        let closing = Arc::new(Notify::new());
+        let told = closing.clone();
         let thread = std::thread::Builder::new()
             .name("store".into())
-            .spawn(move || run(inbox, feeder, log))?;
+            .spawn(move || run(inbox, feeder, log, &told))?;
         let thread = Arc::new(Joined {
             thread: parking_lot::Mutex::new(Some(thread)),
+            closing,
         });
         Ok(Self {
             requests,
@@ -122,56 +149,91 @@ impl<F: Feeder> Writer<F> {
             .unwrap_or_else(|_| Err(Failed::Closed.into()))
     }
 
-    /// Waits until all that was handed in is done and the files are closed. Other handles get `Closed` afterwards.
+    /// Waits until all that was handed in is done and the files are closed. Other handles get
+    /// `Closed` afterwards.
     pub(crate) fn close(self) {
-        let Self {
-            requests,
-            thread,
-            reader: _,
-        } = self;
-        drop(requests);
-        if let Some(thread) = thread.thread.lock().take() {
-            if thread.join().is_err() {
-                tracing::error!("the store's writer panicked");
-            }
-        }
+        self.thread.join();
     }
 }
 
-fn run<F: Feeder>(mut inbox: mpsc::Receiver<Envelope<F>>, mut feeder: F, mut log: Log) {
+fn run<F: Feeder>(
+    mut inbox: mpsc::Receiver<Envelope<F>>,
+    mut feeder: F,
+    mut log: Log,
+    closing: &Notify,
+) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build();
     let runtime = runtime.expect("a runtime that only keeps time needs nothing of the system");
+    let mut trims = runtime.block_on(async {
+        let first = tokio::time::Instant::now() + TRIM_EVERY;
+        tokio::time::interval_at(first, TRIM_EVERY)
+    });
+    trims.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut quiet = true;
     loop {
-        let first =
-            runtime.block_on(async { tokio::time::timeout(TRIM_EVERY, inbox.recv()).await });
-        let mut next = match first {
-            Ok(Some(envelope)) => Some(envelope),
-            Ok(None) => break,
-            Err(_) => {
+        let woken = runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = closing.notified() => Woken::<F>::Closing,
+                _ = trims.tick() => Woken::Trim,
+                first = inbox.recv() => Woken::Asked(first),
+            }
+        });
+        match woken {
+            // What was handed in before is still taken out and done.
+            Woken::Closing => inbox.close(),
+            Woken::Trim => {
                 log.trim();
-                continue;
+                if std::mem::replace(&mut quiet, true) {
+                    log.rest();
+                }
             }
-        };
-        let mut waiting = Vec::new();
-        while let Some((request, answer)) = next {
-            match feeder.decide(request, &mut log) {
-                Ok(decided) => waiting.push((answer, decided)),
-                // Nobody is told less because the caller left.
-                Err(refusal) => drop(answer.send(Err(refusal))),
+            Woken::Asked(Some(first)) => {
+                quiet = false;
+                serve(first, &mut inbox, &mut feeder, &mut log);
             }
-            let full = log.staged_bytes() >= GROUP_BYTES_MAX;
-            next = if full { None } else { inbox.try_recv().ok() };
-        }
-        let synced = log.sync();
-        for (answer, decided) in waiting {
-            let result = match &synced {
-                Ok(durable) => Ok((decided, *durable)),
-                Err(failed) => Err(failed.clone().into()),
-            };
-            drop(answer.send(result));
+            Woken::Asked(None) => break,
         }
     }
     log.close();
+}
+
+/// Why the thread woke up.
+enum Woken<F: Feeder> {
+    Closing,
+    Trim,
+    Asked(Option<Envelope<F>>),
+}
+
+/// Takes in what waits, makes it durable together, and answers.
+fn serve<F: Feeder>(
+    first: Envelope<F>,
+    inbox: &mut mpsc::Receiver<Envelope<F>>,
+    feeder: &mut F,
+    log: &mut Log,
+) {
+    let mut waiting = Vec::new();
+    let mut next = Some(first);
+    let mut taken = 0;
+    while let Some((request, answer)) = next {
+        taken += 1;
+        match feeder.decide(request, log) {
+            Ok(decided) => waiting.push((answer, decided)),
+            // Nobody is told less because the caller left.
+            Err(refusal) => drop(answer.send(Err(refusal))),
+        }
+        // Requests that are refused add no bytes: a flood of them must not hold up the others.
+        let full = log.staged_bytes() >= GROUP_BYTES_MAX || taken >= REQUESTS_MAX;
+        next = if full { None } else { inbox.try_recv().ok() };
+    }
+    let synced = log.sync();
+    for (answer, decided) in waiting {
+        let result = match &synced {
+            Ok(durable) => Ok((decided, *durable)),
+            Err(failed) => Err(failed.clone().into()),
+        };
+        drop(answer.send(result));
+    }
 }

@@ -93,7 +93,8 @@ impl Kind {
         Resource::new(&self.group, &self.plural)
     }
 
-    /// The resource that objects of this kind are stored under: events of both groups are the same objects.
+    /// The resource that objects of this kind are stored under: events of both groups are the same
+    /// objects.
     pub fn stored_as(&self) -> Resource {
         match self.is_event_view() {
             true => Resource::new("", "events"),
@@ -101,7 +102,8 @@ impl Kind {
         }
     }
 
-    /// Whether objects of this kind are events as `events.k8s.io` shows them: stored in the older form.
+    /// Whether objects of this kind are events as `events.k8s.io` shows them: stored in the older
+    /// form.
     pub fn is_event_view(&self) -> bool {
         &*self.group == "events.k8s.io" && &*self.plural == "events"
     }

@@ -1,4 +1,5 @@
-//! An object, a list, an event of a watch -> bytes, in the form that was asked for. Objects are copied, not decoded, where that is enough.
+//! An object, a list, an event of a watch -> bytes, in the form that was asked for. Objects are
+//! copied, not decoded, where that is enough.
 
 use std::sync::Arc;
 
@@ -68,7 +69,8 @@ impl Encoder {
         }
     }
 
-    /// Whether an object's bytes are the same for every client that asks in this form, so that one encoding serves all.
+    /// Whether an object's bytes are the same for every client that asks in this form, so that one
+    /// encoding serves all.
     pub fn is_plain(&self) -> bool {
         self.form.shape == Shape::Whole
             && self
@@ -112,7 +114,8 @@ impl Encoder {
         }
     }
 
-    /// Adds items to a list until `out` is about `full` bytes long. Items come with their number, which tells where commas go.
+    /// Adds items to a list until `out` is about `full` bytes long. Items come with their number,
+    /// which tells where commas go.
     pub fn list_items(
         &self,
         out: &mut Vec<u8>,
@@ -186,7 +189,8 @@ impl Encoder {
         Sheet::new(&self.kind, version, self.include)
     }
 
-    /// The object as the version that was asked for shows it. Versions of a custom kind differ in their name only.
+    /// The object as the version that was asked for shows it. Versions of a custom kind differ in
+    /// their name only.
     fn in_version(&self, bytes: &Bytes) -> Result<Bytes, Status> {
         if self.kind.is_event_view() {
             let stored = serde_json::from_slice(bytes).map_err(unreadable)?;

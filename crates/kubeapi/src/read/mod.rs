@@ -1,7 +1,8 @@
-//! get, list and watch over a reader. They do not know who feeds it, and they decode nothing that they need not.
+//! get, list and watch over a reader. They do not know who feeds it, and they decode nothing that
+//! they need not.
 
 pub mod question; // what is asked for -> what the store is asked
-pub mod options; // resourceVersion, match, limit, continue: the legal combinations and what they mean
+pub mod options; // resourceVersion, match, limit, continue: what is legal and what it means
 pub mod token; // where a list goes on
 pub mod encode; // an object, a list, an event -> bytes, in the form that was asked for
 pub mod get;

@@ -1,4 +1,5 @@
-//! resourceVersion, resourceVersionMatch, limit, continue, sendInitialEvents: which combinations are legal, and what they mean.
+//! resourceVersion, resourceVersionMatch, limit, continue, sendInitialEvents: which combinations
+//! are legal, and what they mean.
 
 use object::Version;
 
@@ -10,7 +11,8 @@ use crate::status::Cause;
 /// From which state a list or a get is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Freshness {
-    /// The newest there is. What the store holds is the newest: it shows nothing that is not durable and hides nothing that is.
+    /// The newest there is. What the store holds is the newest: it shows nothing that is not
+    /// durable and hides nothing that is.
     Newest,
     /// Whatever is at hand.
     Any,

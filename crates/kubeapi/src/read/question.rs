@@ -1,4 +1,5 @@
-//! What is asked for -> what the store is asked: a range and a selector, with the fields that this kind can be selected on.
+//! What is asked for -> what the store is asked: a range and a selector, with the fields that this
+//! kind can be selected on.
 
 use std::sync::Arc;
 

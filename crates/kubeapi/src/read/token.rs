@@ -1,6 +1,7 @@
 //! Where a list goes on: the version of its first page, and the last name that was given.
 //!
-//! The form is Kubernetes' own, so that a client may carry a list over to another server of the same cluster.
+//! The form is Kubernetes' own, so that a client may carry a list over to another server of the
+//! same cluster.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

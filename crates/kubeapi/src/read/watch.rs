@@ -1,4 +1,5 @@
-//! Watches: what is there, if it was asked for; then every change once and in order; bookmarks in between; an honest end.
+//! Watches: what is there, if it was asked for; then every change once and in order; bookmarks in
+//! between; an honest end.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use crate::table::Headings;
 
 /// How often a client that understands bookmarks gets one.
 pub const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
-/// How long a watch lasts at least where the client names no time; at most twice as long, so that not all end at once.
+/// How long a watch lasts at least where the client names no time; at most twice as long, so that
+/// not all end at once.
 pub const LASTING_MIN: Duration = Duration::from_secs(1800);
 /// Bytes of initial events that are made at once.
 const PIECE_BYTES: usize = 32 * 1024;
@@ -223,7 +225,8 @@ impl Watching {
         Ok(Some(out.into()).filter(|out: &Bytes| !out.is_empty()))
     }
 
-    /// What a change is to this watcher: nothing, if the object was not selected before and is not now.
+    /// What a change is to this watcher: nothing, if the object was not selected before and is not
+    /// now.
     fn event(&mut self, event: &Event) -> Result<Option<Bytes>, Status> {
         let What::Changed { before, after } = &event.what else {
             return Ok(None);

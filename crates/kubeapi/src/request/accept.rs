@@ -1,4 +1,5 @@
-//! The Accept header -> the form of the answer. JSON is what we speak; the question is which shape of it.
+//! The Accept header -> the form of the answer. JSON is what we speak; the question is which shape
+//! of it.
 
 use crate::Status;
 use crate::table::MetaVersion;

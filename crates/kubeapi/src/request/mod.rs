@@ -1,4 +1,5 @@
-//! An HTTP request, decoded once: what it is about, with which options, and in which form the answer is wanted.
+//! An HTTP request, decoded once: what it is about, with which options, and in which form the
+//! answer is wanted.
 
 pub mod path; // the URL's path -> a resource, or a path of its own
 pub mod query; // the URL's query -> options

@@ -1,7 +1,8 @@
 //! The path of a URL -> a resource, or a path of its own.
 //!
-//! A path is taken apart once, here. The same parts are used to authorize and to answer, so that no spelling of a path can mean one
-//! thing to one and another thing to the other. Nothing is normalised: a path that would need it is refused.
+//! A path is taken apart once, here. The same parts are used to authorize and to answer, so that no
+//! spelling of a path can mean one thing to one and another thing to the other. Nothing is
+//! normalised: a path that would need it is refused.
 
 use crate::Status;
 
@@ -24,7 +25,8 @@ pub struct ResourcePath {
     pub group: String,
     /// The version of the group.
     pub version: String,
-    /// The namespace, empty for none. For the resource `namespaces` itself it is the name, as the authorizer expects.
+    /// The namespace, empty for none. For the resource `namespaces` itself it is the name, as the
+    /// authorizer expects.
     pub namespace: String,
     /// The plural name.
     pub resource: String,

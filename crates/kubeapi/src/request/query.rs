@@ -1,4 +1,5 @@
-//! The query of a URL -> options. Unknown names are ignored, as Kubernetes does; wrong values are refused.
+//! The query of a URL -> options. Unknown names are ignored, as Kubernetes does; wrong values are
+//! refused.
 
 use crate::Status;
 
@@ -25,7 +26,8 @@ impl Query {
         Ok(Self { pairs })
     }
 
-    /// The value of an option: of several the first, as Kubernetes takes it. Nothing if it is absent.
+    /// The value of an option: of several the first, as Kubernetes takes it. Nothing if it is
+    /// absent.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.pairs
             .iter()

@@ -22,7 +22,8 @@ pub(super) struct Answer {
 pub(super) const JSON: &str = "application/json";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Bodies from this size on are compressed for clients that want it: what a kube-apiserver compresses.
+/// Bodies from this size on are compressed for clients that want it: what a kube-apiserver
+/// compresses.
 pub(super) const GZIP_BYTES_MIN: usize = 128 * 1024;
 
 impl Answer {

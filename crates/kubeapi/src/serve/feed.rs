@@ -1,4 +1,5 @@
-//! The log -> what the server itself must know of its content: who may what, and which custom kinds there are.
+//! The log -> what the server itself must know of its content: who may what, and which custom kinds
+//! there are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -126,7 +127,8 @@ impl Feeds {
         Ok(())
     }
 
-    /// Reads all of a resource, and gives the place to follow it from. Nothing, if it is not served here.
+    /// Reads all of a resource, and gives the place to follow it from. Nothing, if it is not served
+    /// here.
     fn load(
         &self,
         resource: &Resource,

@@ -1,4 +1,5 @@
-//! A connection and its headers -> a user. The certificate comes first, then a bearer token; who has neither is anonymous.
+//! A connection and its headers -> a user. The certificate comes first, then a bearer token; who
+//! has neither is anonymous.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! How much of everything one client, and all clients together, may send or hold open. Past a limit a client is told so, and when to come back.
+//! How much of everything one client, and all clients together, may send or hold open. Past a limit
+//! a client is told so, and when to come back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,13 +13,17 @@ use crate::Status;
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 /// A body that stops coming for this long is given up.
 pub const BODY_IDLE_MAX: Duration = Duration::from_secs(30);
+/// An HTTP/1 connection that a client keeps for later is closed after this long without a request.
+pub const IDLE_TIME_MAX: Duration = Duration::from_secs(180);
 /// A head that is not complete by then is given up.
 pub const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// Bytes of all headers of a request.
 pub const HEAD_BYTES_MAX: u32 = 64 * 1024;
-/// Streams that one HTTP/2 connection may have open. A client with many watches opens more connections.
+/// Streams that one HTTP/2 connection may have open. A client with many watches opens more
+/// connections.
 pub const STREAMS_MAX: u32 = 250;
-/// Streams that a client may reset before we looked at them; more is an attack, and ends the connection.
+/// Streams that a client may reset before we looked at them; more is an attack, and ends the
+/// connection.
 pub const RESETS_PENDING_MAX: usize = 50;
 /// A peer that takes nothing for this long, although something waits for it, is cut.
 pub const STALL_TIME_MAX: Duration = Duration::from_secs(30);

@@ -1,4 +1,5 @@
-//! Paths that lead to no objects: health, version, discovery, schemas, and the keys that tokens are verified with.
+//! Paths that lead to no objects: health, version, discovery, schemas, and the keys that tokens are
+//! verified with.
 
 use http::Method;
 use http::header::{HeaderMap, IF_NONE_MATCH};
@@ -79,7 +80,8 @@ fn root(snapshot: &Snapshot) -> Value {
     json!({ "paths": paths })
 }
 
-/// Healthy means that the process answers; ready means that the store takes writes and we are not leaving.
+/// Healthy means that the process answers; ready means that the store takes writes and we are not
+/// leaving.
 fn health(api: &Api, asked: &Asked, which: &str) -> Answer {
     let leaving = which == "readyz" && api.shutdown.is_triggered();
     let checks = [("ping", true), ("shutdown", !leaving)];

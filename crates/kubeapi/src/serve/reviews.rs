@@ -1,4 +1,5 @@
-//! Questions that are asked as objects: may I, may he, whose token is this, who am I. Nothing of them is stored.
+//! Questions that are asked as objects: may I, may he, whose token is this, who am I. Nothing of
+//! them is stored.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! A request -> who asks, whether he may, and which part answers. The order is the same for every request.
+//! A request -> who asks, whether he may, and which part answers. The order is the same for every
+//! request.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

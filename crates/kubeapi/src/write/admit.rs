@@ -1,5 +1,5 @@
-//! Who may write what into an object, beyond whether he may write it at all: nodes only what is theirs, and nobody
-//! grants permissions that he does not have.
+//! Who may write what into an object, beyond whether he may write it at all: nodes only what is
+//! theirs, and nobody grants permissions that he does not have.
 
 use object::{ObjectName, Resource};
 use parking_lot::RwLock;
@@ -13,8 +13,8 @@ use crate::who::Authorizer;
 use crate::who::node::restrict::{self, Operation, Surroundings, Write};
 use crate::who::rbac::{self, Binding, ClusterRole, cover};
 
-/// Looks at every write before it is stored, with the object as it was at that moment. Two lives: a client's order, and the
-/// cluster's own upkeep.
+/// Looks at every write before it is stored, with the object as it was at that moment. Two lives: a
+/// client's order, and the cluster's own upkeep.
 pub trait Admit: Sync {
     /// An object comes into being.
     fn create(&self, object: &Value) -> Result<(), Status>;
@@ -104,7 +104,8 @@ impl Admission<'_> {
         serde_json::from_slice(&object.bytes).ok()
     }
 
-    /// Nobody grants what he does not have. What grants nothing new is let through: who may update may also keep.
+    /// Nobody grants what he does not have. What grants nothing new is let through: who may update
+    /// may also keep.
     fn grants(&self, authorizer: &Authorizer, object: &Value, old: &Value) -> Result<(), Status> {
         let (user, plural) = (&self.order.user, &*self.order.kind.plural);
         let same = |key: &str| object.get(key) == old.get(key);

@@ -1,4 +1,5 @@
-//! When upkeep is due: at the start, when a namespace or a custom kind changed, and while something waits for its end.
+//! When upkeep is due: at the start, when a namespace or a custom kind changed, and while something
+//! waits for its end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +32,8 @@ pub struct Caretaker {
 }
 
 impl Caretaker {
-    /// Makes what every cluster has: namespaces, roles and bindings, priority classes, its own service.
+    /// Makes what every cluster has: namespaces, roles and bindings, priority classes, its own
+    /// service.
     pub async fn furnish(&self) -> Result<(), Status> {
         let snapshot = self.catalog.snapshot();
         self.round(&snapshot).await?;
@@ -129,7 +131,8 @@ impl Caretaker {
         Ok(namespaces.waiting > 0 || definitions > 0)
     }
 
-    /// Takes everything out of the watches. Returns whether there was anything: then another round is due.
+    /// Takes everything out of the watches. Returns whether there was anything: then another round
+    /// is due.
     fn drained(&self, watches: &mut [Watch]) -> Result<bool, Status> {
         let mut any = false;
         for watch in watches {

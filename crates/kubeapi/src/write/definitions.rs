@@ -1,7 +1,8 @@
-//! What controllers would do for custom kinds: none run in an embedded cluster, so it does this much itself.
+//! What controllers would do for custom kinds: none run in an embedded cluster, so it does this
+//! much itself.
 //!
-//! A definition that was written gets its names and is established; one that was deleted loses its objects first, and then
-//! goes itself.
+//! A definition that was written gets its names and is established; one that was deleted loses its
+//! objects first, and then goes itself.
 
 use object::{ObjectName, Resource};
 use serde_json::Value;
@@ -19,7 +20,8 @@ use crate::custom::settle::{Settled, settle};
 use crate::custom::{Definition, GROUP};
 
 impl Writes {
-    /// One round over all definitions: cheap where there is nothing to do. Returns how many wait for their objects to go.
+    /// One round over all definitions: cheap where there is nothing to do. Returns how many wait
+    /// for their objects to go.
     pub async fn look_after_definitions(&self, catalog: &Snapshot) -> Result<usize, Status> {
         let Some(kind) = catalog.find(GROUP, "v1", "customresourcedefinitions") else {
             return Ok(0);

@@ -1,4 +1,5 @@
-//! The desk of an embedded cluster: takes orders, and has them carried out by the rules over the authority.
+//! The desk of an embedded cluster: takes orders, and has them carried out by the rules over the
+//! authority.
 
 use std::sync::Arc;
 
@@ -15,7 +16,6 @@ use super::perform::{Ask, Done, Writes};
 use super::token_request::TokenMaker;
 use super::{Part, Target};
 use crate::Status;
-use crate::catalog::Catalog;
 use crate::custom::scale::ScalePaths;
 use crate::read::question;
 use crate::schema::fields::{self, FieldValidation};
@@ -25,8 +25,6 @@ use crate::who::Authorizer;
 pub struct Desk {
     /// Carries out writes.
     pub writes: Arc<Writes>,
-    /// Which kinds there are.
-    pub catalog: Arc<Catalog>,
     /// Who may what: some writes grant permissions, and nobody grants what he does not have.
     pub authorizer: Arc<RwLock<Authorizer>>,
     /// Makes service-account tokens.
@@ -87,7 +85,8 @@ impl Desk {
             .writes
             .delete(&target(order), &options, &admission)
             .await?;
-        // What went away in this step is answered with a Status, what stays for a while with itself.
+        // What went away in this step is answered with a Status, what stays for a while with
+        // itself.
         let is_status = done.body.starts_with(b"{\"kind\":\"Status\"");
         let body = if is_status {
             WrittenBody::Verbatim
@@ -155,7 +154,8 @@ impl Desk {
         }))
     }
 
-    /// An eviction is a deletion that a disruption budget may refuse. No controller counts disruptions here, so none is refused.
+    /// An eviction is a deletion that a disruption budget may refuse. No controller counts
+    /// disruptions here, so none is refused.
     async fn evict(&self, order: &Order) -> Result<Written, Status> {
         let eviction = json(order)?;
         let options = match &eviction["deleteOptions"] {

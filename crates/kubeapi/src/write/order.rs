@@ -1,4 +1,5 @@
-//! What a write asks for, decoded; and the place where writes are done: the authority here, the tunnel on a node.
+//! What a write asks for, decoded; and the place where writes are done: the authority here, the
+//! tunnel on a node.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -91,7 +91,8 @@ impl TokenMaker {
         let life = lifetime(seconds, mounted);
         let claims =
             Claims::new(bound, audiences.clone(), life, now).issued(&self.issuer, &fresh_uuid()?);
-        // The client is told the time that it asked for, so that it renews early although the token lives on.
+        // The client is told the time that it asked for, so that it renews early although the token
+        // lives on.
         let ends = jiff::Timestamp::from_second(now + seconds)
             .map_err(|_| Status::bad_request("spec.expirationSeconds is too large"))?;
         let ends = ends.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();

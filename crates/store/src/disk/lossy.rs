@@ -1,4 +1,5 @@
-//! A model of a disk at its worst: until a sync has returned, a crash may keep, lose or tear each write and each name.
+//! A model of a disk at its worst: until a sync has returned, a crash may keep, lose or tear each
+//! write and each name.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -32,12 +33,15 @@ struct Platter {
 /// What goes wrong at a chosen call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The disk is full: nothing of this write arrives, and nothing of later ones until it is cleared.
+    /// The disk is full: nothing of this write arrives, and nothing of later ones until it is
+    /// cleared.
     Full,
     /// A write arrives in part, then fails.
     ShortWrite,
     /// A sync fails. What it should have made durable may or may not be.
     SyncFails,
+    /// The process is dead from here on: no call has an effect any more.
+    Dead,
 }
 
 #[derive(Default)]
@@ -61,8 +65,8 @@ struct LossyFile {
 }
 
 impl LossyDisk {
-    /// The power goes. `keep` decides the fate of each unsynced sector and name, in a fixed order; the files of the dead
-    /// process must not be used any more.
+    /// The power goes. `keep` decides the fate of each unsynced sector and name, in a fixed order;
+    /// the files of the dead process must not be used any more.
     pub fn crash(&self, mut keep: impl FnMut() -> bool) {
         let mut platter = self.platter.lock();
         platter.fault = None;
@@ -126,7 +130,7 @@ impl Platter {
         self.calls += 1;
         match self.fault {
             // A full disk stays full until somebody makes room.
-            Some((at, Fault::Full)) if self.calls > at => Some(Fault::Full),
+            Some((at, fault @ (Fault::Full | Fault::Dead))) if self.calls > at => Some(fault),
             Some((at, fault)) if self.calls == at + 1 => Some(fault),
             _ => None,
         }
@@ -158,6 +162,10 @@ impl Content {
     }
 }
 
+fn dead() -> io::Error {
+    io::Error::other("the model's process is dead")
+}
+
 impl Disk for LossyDisk {
     fn list(&self) -> io::Result<Vec<String>> {
         Ok(self.platter.lock().names.keys().cloned().collect())
@@ -165,8 +173,10 @@ impl Disk for LossyDisk {
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let mut platter = self.platter.lock();
-        if let Some(Fault::Full) = platter.step() {
-            return Err(io::ErrorKind::StorageFull.into());
+        match platter.step() {
+            Some(Fault::Full) => return Err(io::ErrorKind::StorageFull.into()),
+            Some(Fault::Dead) => return Err(dead()),
+            Some(Fault::ShortWrite | Fault::SyncFails) | None => {}
         }
         if platter.names.contains_key(name) {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -191,7 +201,9 @@ impl Disk for LossyDisk {
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut platter = self.platter.lock();
-        platter.step();
+        if let Some(Fault::Dead) = platter.step() {
+            return Err(dead());
+        }
         let content = platter.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
         platter.names.insert(to.to_owned(), content);
         Ok(())
@@ -199,7 +211,9 @@ impl Disk for LossyDisk {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut platter = self.platter.lock();
-        platter.step();
+        if let Some(Fault::Dead) = platter.step() {
+            return Err(dead());
+        }
         match platter.names.remove(name) {
             Some(_) => Ok(()),
             None => Err(io::ErrorKind::NotFound.into()),
@@ -208,8 +222,10 @@ impl Disk for LossyDisk {
 
     fn sync_names(&self) -> io::Result<()> {
         let mut platter = self.platter.lock();
-        if let Some(Fault::SyncFails) = platter.step() {
-            return Err(io::Error::other("the model's sync failed"));
+        match platter.step() {
+            Some(Fault::SyncFails) => return Err(io::Error::other("the model's sync failed")),
+            Some(Fault::Dead) => return Err(dead()),
+            Some(Fault::Full | Fault::ShortWrite) | None => {}
         }
         platter.durable_names = platter.names.clone();
         Ok(())
@@ -233,6 +249,7 @@ impl File for LossyFile {
         let fault = self.platter.lock().step();
         let arrives = match fault {
             Some(Fault::Full) => return Err(io::ErrorKind::StorageFull.into()),
+            Some(Fault::Dead) => return Err(dead()),
             Some(Fault::ShortWrite) => &bytes[..bytes.len() / 2],
             Some(Fault::SyncFails) | None => bytes,
         };
@@ -249,7 +266,9 @@ impl File for LossyFile {
     }
 
     fn truncate(&self, size: u64) -> io::Result<()> {
-        self.platter.lock().step();
+        if let Some(Fault::Dead) = self.platter.lock().step() {
+            return Err(dead());
+        }
         let mut content = self.content.lock();
         content
             .seen
@@ -259,9 +278,10 @@ impl File for LossyFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let fault = self.platter.lock().step();
-        if let Some(Fault::SyncFails) = fault {
-            return Err(io::Error::other("the model's sync failed"));
+        match self.platter.lock().step() {
+            Some(Fault::SyncFails) => return Err(io::Error::other("the model's sync failed")),
+            Some(Fault::Dead) => return Err(dead()),
+            Some(Fault::Full | Fault::ShortWrite) | None => {}
         }
         let mut content = self.content.lock();
         content.durable = content.seen.clone();

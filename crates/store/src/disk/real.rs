@@ -18,15 +18,7 @@ pub struct RealDisk {
 impl RealDisk {
     /// Opens the folder, and makes it if it is not there.
     pub fn open(folder: &Path) -> io::Result<Self> {
-        match fs::DirBuilder::new()
-            .mode(0o700)
-            .recursive(true)
-            .create(folder)
-        {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
+        make_durably(folder)?;
         Ok(Self {
             folder: folder.to_owned(),
             handle: fs::File::open(folder)?,
@@ -44,6 +36,26 @@ impl RealDisk {
             .custom_flags(no_follow);
         options
     }
+}
+
+/// Makes a folder and those above it. A folder is durable when the one that names it is synced.
+fn make_durably(folder: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = folder
+        .ancestors()
+        .take_while(|above| !above.exists())
+        .collect();
+    fs::DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(folder)?;
+    for made in missing {
+        match made.parent() {
+            None => {}
+            Some(above) if above.as_os_str().is_empty() => fs::File::open(".")?.sync_all()?,
+            Some(above) => fs::File::open(above)?.sync_all()?,
+        }
+    }
+    Ok(())
 }
 
 impl Disk for RealDisk {
@@ -82,10 +94,9 @@ impl Disk for RealDisk {
     }
 
     fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
-        let file = Self::options()
-            .create(true)
-            .truncate(false)
-            .open(self.folder.join("LOCK"))?;
+        // The folder itself is locked: a lock file could be removed, and made and locked again by
+        // another. It is opened once more, because the lock ends when this handle does.
+        let file = fs::File::open(&self.folder)?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(file)),
             Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),

@@ -1,0 +1,253 @@
+//! Staging: what a feeder decided becomes the bytes of the next group, and the rows that it will
+//! show.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object::{Object, ObjectName, Resource};
+
+use super::{Input, Log, Own};
+use crate::entry::{self, CommitEntry, More, ReplaceEntry};
+use crate::reader::Slot;
+use crate::record::{self, Address, Kind};
+use crate::row::{At, Row};
+use crate::table::{Staged, Standing};
+
+/// What is staged and not yet synced.
+#[derive(Default)]
+pub(super) struct Group {
+    pub(super) bytes: Vec<u8>,
+    /// How many records those bytes are.
+    pub(super) records: u16,
+    pub(super) commits: Vec<Staging>,
+    /// Rows as the group leaves them.
+    overlay: HashMap<(u32, ObjectName), Option<Arc<Row>>>,
+    standings: HashMap<u32, Standing>,
+    /// Table numbers before the group, to go back to if it fails.
+    pub(super) seqs: HashMap<Resource, u64>,
+    pub(super) made: Vec<Resource>,
+    /// Tables that the group emptied: what they held before it does not count.
+    emptied: HashSet<u32>,
+    /// Tables whose next commit starts them afresh.
+    afresh: HashSet<u32>,
+}
+
+/// One table's part of a transaction.
+pub(super) struct Staging {
+    pub(super) slot: Arc<Slot>,
+    /// Whether the table forgets everything first.
+    pub(super) afresh: bool,
+    pub(super) staged: Vec<Staged>,
+    /// The object's bytes for each event that the commit will make.
+    pub(super) fresh: Vec<Option<Bytes>>,
+    pub(super) standing: Standing,
+}
+
+impl Log {
+    /// The table of a resource; made, if it is not there.
+    pub(crate) fn slot(&mut self, resource: &Resource) -> Arc<Slot> {
+        if let Some(own) = self.tables.get(resource) {
+            return own.slot.clone();
+        }
+        let numbers = self.tables.values().map(|own| own.slot.number);
+        let number = numbers.max().unwrap_or(0) + 1;
+        let slot = Slot::new(resource.clone(), number, Default::default(), None);
+        let slot = Arc::new(slot);
+        let meta = entry::encode_table(resource, 1);
+        let address = Address {
+            table: number,
+            ..Address::default()
+        };
+        self.put(Kind::Table, address, &meta, b"");
+        let own = Own {
+            slot: slot.clone(),
+            seq_next: 1,
+        };
+        self.tables.insert(resource.clone(), own);
+        self.group.made.push(resource.clone());
+        slot
+    }
+
+    /// A row as the group leaves it.
+    pub(crate) fn row(&self, slot: &Slot, name: &ObjectName) -> Option<Arc<Row>> {
+        match self.group.overlay.get(&(slot.number, name.clone())) {
+            Some(row) => row.clone(),
+            None if self.group.emptied.contains(&slot.number) => None,
+            None => slot.table.read().row(name.as_str()).cloned(),
+        }
+    }
+
+    /// Where a table stands as the group leaves it.
+    pub(crate) fn standing(&self, slot: &Slot) -> Standing {
+        match self.group.standings.get(&slot.number) {
+            Some(standing) => standing.clone(),
+            None => slot.table.read().standing().clone(),
+        }
+    }
+
+    /// Whether a table can be trusted, as the group leaves it.
+    pub(crate) fn is_whole(&self, slot: &Slot) -> bool {
+        self.group.emptied.contains(&slot.number) || !slot.is_damaged()
+    }
+
+    /// All rows of a table as the group leaves it.
+    pub(crate) fn rows(&self, slot: &Slot) -> BTreeMap<ObjectName, Arc<Row>> {
+        let mut rows = BTreeMap::new();
+        if !self.group.emptied.contains(&slot.number) {
+            let table = slot.table.read();
+            rows.extend(
+                table
+                    .rows()
+                    .map(|row| (row.header.name.clone(), row.clone())),
+            );
+        }
+        for ((number, name), row) in &self.group.overlay {
+            if *number == slot.number {
+                match row {
+                    Some(row) => drop(rows.insert(name.clone(), row.clone())),
+                    None => drop(rows.remove(name)),
+                }
+            }
+        }
+        rows
+    }
+
+    /// How many bytes wait for the next sync.
+    pub(crate) fn staged_bytes(&self) -> usize {
+        self.group.bytes.len()
+    }
+
+    /// Appends a record to the group. Returns where its value will lie, and the value's checksum.
+    pub(super) fn put(
+        &mut self,
+        kind: Kind,
+        address: Address,
+        meta: &[u8],
+        value: &[u8],
+    ) -> (At, u32) {
+        let address = Address {
+            index: self.index_next.wrapping_add(self.group.records),
+            ..address
+        };
+        self.group.records = self.group.records.wrapping_add(1);
+        let (value_at, sum) = record::put(&mut self.group.bytes, kind, address, meta, value);
+        let at = At {
+            file: self.mark.number,
+            offset: self.end + value_at as u64,
+        };
+        (at, sum)
+    }
+
+    fn address(&mut self, slot: &Slot) -> Address {
+        let own = self
+            .tables
+            .get_mut(&slot.resource)
+            .expect("a slot is a table's");
+        let seq = own.seq_next;
+        self.group.seqs.entry(slot.resource.clone()).or_insert(seq);
+        own.seq_next += 1;
+        Address {
+            table: slot.number,
+            seq,
+            index: 0,
+        }
+    }
+
+    /// Stages one table's part of a transaction. The caller has checked that it fits.
+    pub(crate) fn stage(
+        &mut self,
+        slot: &Arc<Slot>,
+        inputs: Vec<Input>,
+        standing: Standing,
+        more: More,
+    ) {
+        let mut staged = Vec::with_capacity(inputs.len());
+        let mut fresh = Vec::with_capacity(inputs.len());
+        let mut replacing = 0_usize;
+        for input in inputs {
+            // Rows of a replacement make no event of their own.
+            let own_event = replacing == 0;
+            replacing = replacing.saturating_sub(1);
+            if let Input::Replace { count, .. } = &input {
+                replacing = *count;
+            }
+            let (item, bytes) = self.stage_input(slot, input);
+            staged.push(item);
+            if own_event {
+                fresh.push(bytes);
+            }
+        }
+        let before = self.standing(slot);
+        let address = self.address(slot);
+        let meta = CommitEntry::between(&before, &standing, more, address.seq + 1);
+        self.put(Kind::Commit, address, &meta, b"");
+        self.group.standings.insert(slot.number, standing.clone());
+        let afresh = self.group.afresh.remove(&slot.number);
+        self.group.commits.push(Staging {
+            slot: slot.clone(),
+            afresh,
+            staged,
+            fresh,
+            standing,
+        });
+    }
+
+    fn stage_input(&mut self, slot: &Slot, input: Input) -> (Staged, Option<Bytes>) {
+        let address = self.address(slot);
+        match input {
+            Input::Put(object) => {
+                let row = self.stage_put(slot, address, &object);
+                (Staged::Put(row), Some(object.bytes))
+            }
+            Input::Delete { name, uid, version } => {
+                let meta = entry::encode_delete(&name, &uid, &version);
+                self.put(Kind::Delete, address, &meta, b"");
+                self.group.overlay.insert((slot.number, name.clone()), None);
+                (Staged::Delete { name, uid, version }, None)
+            }
+            Input::Replace {
+                scope,
+                fate,
+                version,
+                count,
+            } => {
+                let meta = ReplaceEntry::encode(&scope, fate, &version, count);
+                self.put(Kind::Replace, address, &meta, b"");
+                let staged = Staged::Replace {
+                    scope,
+                    fate,
+                    version,
+                    count,
+                };
+                (staged, None)
+            }
+        }
+    }
+
+    fn stage_put(&mut self, slot: &Slot, address: Address, object: &Object) -> Arc<Row> {
+        let meta = entry::encode_put(&object.header);
+        let (at, sum) = self.put(Kind::Put, address, &meta, &object.bytes);
+        let row = Row::new(object.header.clone(), at, object.bytes.len() as u32, sum);
+        let row = Arc::new(row);
+        let name = object.header.name.clone();
+        self.group
+            .overlay
+            .insert((slot.number, name), Some(row.clone()));
+        row
+    }
+
+    /// Stages that a table is emptied and forgets its damage. A commit must follow in the same
+    /// transaction.
+    pub(crate) fn stage_drop(&mut self, slot: &Slot) {
+        let address = self.address(slot);
+        self.put(Kind::Drop, address, b"", b"");
+        let group = &mut self.group;
+        group
+            .overlay
+            .retain(|(number, _), _| *number != slot.number);
+        group.standings.insert(slot.number, Standing::default());
+        group.emptied.insert(slot.number);
+        group.afresh.insert(slot.number);
+    }
+}

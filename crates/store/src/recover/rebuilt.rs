@@ -1,0 +1,181 @@
+//! One table as it is put together again, record by record.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use object::Resource;
+
+use crate::entry::{self, CommitEntry, ReplaceEntry};
+use crate::record::{Kind, Record};
+use crate::row::{At, Row};
+use crate::table::{Staged, Table};
+
+/// A table as it was found.
+#[derive(Debug, Default)]
+pub(crate) struct Rebuilt {
+    pub(crate) resource: Option<Resource>,
+    pub(crate) table: Table,
+    /// The number that its next record has.
+    pub(crate) seq_next: u64,
+    /// That number when everything up to there was whole.
+    seq_whole: u64,
+    /// What is wrong with it.
+    pub(crate) damage: Option<String>,
+    staged: Vec<Staged>,
+    /// Whether the next commit starts the table afresh: it was emptied, and what was wrong before
+    /// does not matter any more.
+    afresh: bool,
+    /// Something unreadable was met since its last record: its own next number will tell whether
+    /// it was one of its records.
+    pub(super) suspect: bool,
+    pub(super) committed: bool,
+    /// The last file that named it.
+    pub(super) announced_in: u32,
+}
+
+/// What a record's number says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted {
+    /// How many records of the table are missing before it.
+    pub(super) missed: u64,
+    /// Whether the record can be used.
+    pub(super) usable: bool,
+}
+
+impl Rebuilt {
+    /// Takes in the table's name and the number of its next record. Returns how many are missing.
+    pub(super) fn announce(&mut self, file: u32, record: &Record) -> u64 {
+        let Ok((resource, seq_next)) = entry::decode_table(&record.meta) else {
+            self.hurt(file, "its name cannot be read");
+            return 0;
+        };
+        match &self.resource {
+            None => {
+                self.resource = Some(resource);
+                self.seq_next = self.seq_next.max(1);
+            }
+            Some(known) if *known != resource => self.hurt(file, "it has two names"),
+            Some(_) => {}
+        }
+        self.announced_in = file;
+        self.expect_next(file, seq_next)
+    }
+
+    /// The table's next record should have this number. Returns how many are missing before it.
+    pub(super) fn expect_next(&mut self, file: u32, seq_next: u64) -> u64 {
+        self.suspect = false;
+        let missed = seq_next.abs_diff(self.seq_next);
+        if missed > 0 {
+            self.hurt(file, "records are missing before it");
+            self.seq_next = self.seq_next.max(seq_next);
+        }
+        self.seq_whole = self.seq_next;
+        missed
+    }
+
+    /// Counts a record of this table.
+    pub(super) fn count(&mut self, file: u32, seq: u64) -> Counted {
+        let missed = seq.abs_diff(self.seq_next);
+        if missed > 0 {
+            self.hurt(file, "records are missing");
+        }
+        self.suspect = false;
+        self.seq_next = self.seq_next.max(seq + 1);
+        Counted {
+            missed,
+            usable: self.damage.is_none() || self.afresh,
+        }
+    }
+
+    /// The records that were counted are whole.
+    pub(super) fn keep_count(&mut self) {
+        self.seq_whole = self.seq_next;
+    }
+
+    /// The records since then are cut off.
+    pub(super) fn go_back(&mut self) {
+        self.seq_next = self.seq_whole;
+    }
+
+    /// Keeps a record until its commit.
+    pub(super) fn stage(&mut self, file: u32, record: &Record, counted: Counted) {
+        if record.kind == Kind::Drop {
+            // Nothing before it matters, whatever is missing of that.
+            self.staged.clear();
+            self.afresh = true;
+            return;
+        }
+        if !counted.usable {
+            return;
+        }
+        let staged = match record.kind {
+            Kind::Put => entry::decode_put(&record.meta).map(|header| {
+                let at = At {
+                    file,
+                    offset: record.value_at,
+                };
+                let row = Row::new(header, at, record.value_bytes, record.value_sum);
+                Staged::Put(Arc::new(row))
+            }),
+            Kind::Delete => entry::decode_delete(&record.meta)
+                .map(|(name, uid, version)| Staged::Delete { name, uid, version }),
+            Kind::Replace => ReplaceEntry::decode(&record.meta).map(|replace| Staged::Replace {
+                scope: replace.scope,
+                fate: replace.fate,
+                version: replace.version,
+                count: replace.count,
+            }),
+            Kind::Base => return self.set_base(file, record),
+            Kind::File | Kind::Table | Kind::Commit | Kind::Drop | Kind::End => {
+                unreachable!("only rows are staged")
+            }
+        };
+        match staged {
+            Ok(staged) => self.staged.push(staged),
+            Err(_) => self.hurt(file, "a row cannot be read"),
+        }
+    }
+
+    fn set_base(&mut self, file: u32, record: &Record) {
+        let staged = std::mem::take(&mut self.staged);
+        let taken = entry::decode_base(&record.meta)
+            .map_err(|_| "its base cannot be read")
+            .and_then(|floor| {
+                let taken = self.table.set_base(staged, floor);
+                taken.map_err(|misfit| misfit.0)
+            });
+        if let Err(reason) = taken {
+            self.hurt(file, reason);
+        }
+    }
+
+    /// What was staged counts.
+    pub(super) fn commit(&mut self, file: u32, commit: CommitEntry, now: Instant) {
+        if std::mem::take(&mut self.afresh) {
+            self.table = Table::default();
+            self.damage = None;
+        } else if self.damage.is_some() {
+            return;
+        }
+        let staged = std::mem::take(&mut self.staged);
+        let standing = commit.standing(self.table.standing());
+        match self.table.commit(staged, standing, now) {
+            Ok(_) => self.committed = true,
+            Err(misfit) => self.hurt(file, misfit.0),
+        }
+    }
+
+    /// What was staged does not count.
+    pub(super) fn give_up_staged(&mut self) {
+        self.staged.clear();
+        self.afresh = false;
+    }
+
+    /// The table cannot be trusted.
+    pub(super) fn hurt(&mut self, file: u32, reason: &str) {
+        self.damage
+            .get_or_insert_with(|| format!("{reason} (file {file})"));
+        self.give_up_staged();
+        self.table = Table::default();
+    }
+}

@@ -1,0 +1,11 @@
+//! The store as its users see it: through its public doors, against models, crashes and damage.
+
+mod bench_objects; // objects, drafts and chance
+mod authority_model; // random swaps against a simple model
+mod replica_model; // random cuts against a simple source
+mod rules; // one sentence each: what was wrong once, or could be
+mod power; // the power goes, the disk fills, a sync fails
+mod kill; // the process dies at each named place
+mod damage; // bits flip, pages go, files are swapped
+mod machine; // a real disk: syncs, locks, links, fixtures
+mod stress; // many threads at once

@@ -1,0 +1,1 @@
+//! Tests only: what kube-rs asks of the cluster is in `tests`.
