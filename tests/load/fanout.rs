@@ -12,9 +12,10 @@ use tokio::time::{MissedTickBehavior, interval, timeout, timeout_at};
 
 use crate::client::{Client, Door, Protocol};
 use crate::cluster::{Cluster, Memory};
+use crate::event::{Kind, Mark};
 use crate::objects::{collection, config_map, make_namespace, version};
 use crate::stuck::StuckClients;
-use crate::watcher::{Kind, Mark, Record, Watcher};
+use crate::watcher::{Record, Watcher};
 
 /// How much is asked of the program.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,7 @@
 
 mod client; // connections
 mod cluster; // the program, from outside
+mod event; // what is checked of an event
 mod fanout; // many watchers
 mod many; // many objects
 mod objects; // what the load is made of
@@ -36,6 +37,19 @@ async fn no_watcher_misses_an_event_and_one_that_never_reads_harms_nobody() {
     };
     let cluster = Cluster::start(&folder.path().join("cluster"), storage);
     fanout::run(&cluster, load).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_objects_are_paged_at_one_version_watched_and_found_again_after_a_kill() {
+    let counts: &[usize] = if is_full() {
+        &[10_000, 100_000]
+    } else {
+        &[5_000]
+    };
+    for count in counts {
+        let folder = tempfile::tempdir().expect("a folder");
+        many::run(&folder.path().join("cluster"), *count).await;
+    }
 }
 
 const FULL: Load = Load {

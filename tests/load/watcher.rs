@@ -7,53 +7,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-/// What happened, as a watch says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Added,
-    Modified,
-    Deleted,
-}
-
-/// An event, as far as it is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) kind: Kind,
-    /// The number of the write that made the object's content.
-    pub(crate) change: u32,
-    /// The version at which it happened.
-    pub(crate) version: u32,
-}
-
-impl Mark {
-    fn pack(self) -> u64 {
-        let kind = match self.kind {
-            Kind::Added => 1,
-            Kind::Modified => 2,
-            Kind::Deleted => 3,
-        };
-        assert!(
-            self.change < 1 << 30,
-            "changes are numbered with thirty bits"
-        );
-        kind << 62 | u64::from(self.change) << 32 | u64::from(self.version)
-    }
-
-    fn unpack(packed: u64) -> Option<Self> {
-        let kind = match packed >> 62 {
-            0 => return None,
-            1 => Kind::Added,
-            2 => Kind::Modified,
-            _ => Kind::Deleted,
-        };
-        let change = (packed >> 32) as u32 & ((1 << 30) - 1);
-        Some(Self {
-            kind,
-            change,
-            version: packed as u32,
-        })
-    }
-}
+use crate::event::{Kind, Mark, mark};
 
 /// The one order of events. The first watcher to get so far writes it, all others are held to it.
 pub(crate) struct Record(Vec<AtomicU64>);
@@ -66,19 +20,19 @@ impl Record {
     /// Everything that watchers were told, in order.
     pub(crate) fn marks(&self) -> Vec<Mark> {
         let packed = self.0.iter().map(|cell| cell.load(Ordering::Acquire));
-        packed.map_while(Mark::unpack).collect()
+        packed.map_while(unpack).collect()
     }
 
     fn check(&self, index: usize, mark: Mark) -> Result<(), String> {
         let Some(cell) = self.0.get(index) else {
             return Err(format!("event {index}: more events than writes: {mark:?}"));
         };
-        let packed = mark.pack();
+        let packed = pack(mark);
         match cell.compare_exchange(0, packed, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Ok(()),
             Err(there) if there == packed => Ok(()),
             Err(there) => {
-                let other = Mark::unpack(there);
+                let other = unpack(there);
                 Err(format!(
                     "event {index}: got {mark:?}, another watcher got {other:?}"
                 ))
@@ -148,40 +102,31 @@ impl Watcher {
     }
 }
 
-/// Reads what is checked out of a line. `version_at` is where the version stood in the line before:
-/// it mostly stands there again, and a search through each of millions of lines is saved.
-pub(crate) fn mark(line: &[u8], version_at: &mut usize) -> Result<Mark, String> {
-    let wrong = || format!("not an event of ours: {}", String::from_utf8_lossy(line));
-    let kind = match line.get(9) {
-        Some(b'A') => Kind::Added,
-        Some(b'M') => Kind::Modified,
-        Some(b'D') => Kind::Deleted,
-        _ => return Err(wrong()),
+/// An event in eight bytes, of which none is zero as a whole.
+fn pack(mark: Mark) -> u64 {
+    let kind = match mark.kind {
+        Kind::Added => 1,
+        Kind::Modified => 2,
+        Kind::Deleted => 3,
     };
-    let end = line.strip_suffix(b"\"}}}\n").ok_or_else(wrong)?;
-    let change = end
-        .split_last_chunk::<10>()
-        .and_then(|(_, digits)| number(digits));
-    const LABEL: &[u8] = b"\"resourceVersion\":\"";
-    if !line
-        .get(*version_at..)
-        .is_some_and(|rest| rest.starts_with(LABEL))
-    {
-        let found = line.windows(LABEL.len()).position(|window| window == LABEL);
-        *version_at = found.ok_or_else(wrong)?;
-    }
-    let digits = line[*version_at + LABEL.len()..]
-        .split(|byte| *byte == b'"')
-        .next();
-    let version = digits.and_then(number);
-    let (change, version) = (change.ok_or_else(wrong)?, version.ok_or_else(wrong)?);
-    Ok(Mark {
-        kind,
-        change,
-        version,
-    })
+    assert!(
+        mark.change < 1 << 30,
+        "changes are numbered with thirty bits"
+    );
+    kind << 62 | u64::from(mark.change) << 32 | u64::from(mark.version)
 }
 
-fn number(digits: &[u8]) -> Option<u32> {
-    std::str::from_utf8(digits).ok()?.parse().ok()
+fn unpack(packed: u64) -> Option<Mark> {
+    let kind = match packed >> 62 {
+        0 => return None,
+        1 => Kind::Added,
+        2 => Kind::Modified,
+        _ => Kind::Deleted,
+    };
+    let change = (packed >> 32) as u32 & ((1 << 30) - 1);
+    Some(Mark {
+        kind,
+        change,
+        version: packed as u32,
+    })
 }
