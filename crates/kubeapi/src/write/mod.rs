@@ -26,6 +26,7 @@ mod eviction; // whether a pod may be evicted
 mod collection; // many deletions in one request
 pub mod upkeep; // what controllers would do for namespaces
 pub mod caretaker; // when upkeep is due
+mod events; // when events have been kept long enough
 mod definitions; // what controllers would do for custom kinds
 pub mod admit; // who may write what into an object
 pub mod token_request; // tokens for service accounts
