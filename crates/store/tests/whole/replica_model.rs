@@ -3,25 +3,18 @@
 use std::sync::Arc;
 
 use host::Clock;
+use object::Object;
 use object::select::Selector;
-use object::{Header, Object};
 use store::disk::memory::MemoryDisk;
 use store::replica::{Change, Cut, CutEnd, Misbehaved, Refusal, Reset};
 use store::{At, Ended, Part, Range, Refused, Replica, Scope, Step, Want, Watch, What};
 
 use crate::bench_objects::*;
-use crate::replica_source::{NAMES, Rows, Source};
+use crate::replica_source::{
+    Concern, NAMES, Past, Rows, Source, concerns, headers, possible_scopes,
+};
 
 const STEPS: usize = 10_000;
-
-/// A step of the node's own history.
-enum Past {
-    Changed(u64, String),
-    /// A scope was replaced: what differed.
-    Reset(Vec<Object>),
-    /// A scope ended: it, and those that were left.
-    Ended(Scope, Vec<Scope>),
-}
 
 struct Follower {
     watch: Watch,
@@ -56,25 +49,6 @@ struct Counts {
     epochs: usize,
     repeated: usize,
     refused: usize,
-}
-
-fn headers(rows: &Rows) -> impl Iterator<Item = &Header> {
-    rows.values().map(|object| &object.header)
-}
-
-fn possible_scopes() -> Vec<Scope> {
-    let red = Selector::parse("app=red", "").unwrap();
-    vec![
-        Scope::all(),
-        Scope::of(Range::Namespace("a".into())),
-        Scope::of(Range::Namespace("b".into())),
-        Scope::of(Range::Name(name("c/1"))),
-        Scope::of(Range::Name(name("a/2"))),
-        Scope {
-            range: Range::All,
-            selector: red,
-        },
-    ]
 }
 
 impl Run {
@@ -143,14 +117,6 @@ impl Run {
         let (applied, _) = self.replica().apply_blocking(cut)?;
         self.counts.repeated += applied.repeated;
         Ok(())
-    }
-
-    fn progress(&mut self) -> CutEnd {
-        CutEnd {
-            progress: version(self.source.version),
-            resets: vec![],
-            ended: vec![],
-        }
     }
 
     /// A cut in pieces, some of them sent twice.
@@ -299,7 +265,8 @@ impl Run {
         }
         self.source.rows = rows;
         self.source.graves.clear();
-        let stale = self.apply(vec![], Some(self.progress_only()));
+        let progress = self.progress();
+        let stale = self.apply(vec![], Some(progress));
         assert!(matches!(
             stale,
             Err(Refusal::Misbehaved(Misbehaved::EpochWithoutReset { .. }))
@@ -324,7 +291,7 @@ impl Run {
         }
     }
 
-    fn progress_only(&self) -> CutEnd {
+    fn progress(&self) -> CutEnd {
         CutEnd {
             progress: version(self.source.version),
             resets: vec![],
@@ -497,38 +464,6 @@ impl Run {
             }
         }
         (follower.at, follower.shown) = (at, at);
-    }
-}
-
-#[derive(Debug, PartialEq)]
-enum Concern {
-    No,
-    Event,
-    Ends,
-    /// A scope ended and another covers the watcher: it goes on if that one is not replaced too.
-    MayEnd,
-}
-
-fn concerns(past: &Past, want: &Want) -> Concern {
-    match past {
-        Past::Changed(_, path) => match &want.range {
-            Range::All => Concern::Event,
-            Range::Namespace(namespace) if name(path).namespace() == &**namespace => Concern::Event,
-            Range::Name(wanted) if wanted.as_str() == path => Concern::Event,
-            _ => Concern::No,
-        },
-        Past::Reset(differs) => {
-            match differs
-                .iter()
-                .any(|object| want.range.contains(&object.header))
-            {
-                true => Concern::Ends,
-                false => Concern::No,
-            }
-        }
-        Past::Ended(_, left) if !left.iter().any(|scope| scope.covers(want)) => Concern::Ends,
-        Past::Ended(scope, _) if scope.covers(want) => Concern::MayEnd,
-        Past::Ended(..) => Concern::No,
     }
 }
 

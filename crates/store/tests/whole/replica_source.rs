@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use object::Object;
-use store::Scope;
+use object::select::Selector;
+use object::{Header, Object};
 use store::replica::Change;
+use store::{Range, Scope, Want};
 
 use crate::bench_objects::*;
 
@@ -80,4 +81,65 @@ impl Source {
         changes.sort_by_key(|(at, _)| *at);
         changes.into_iter().map(|(_, change)| change).collect()
     }
+}
+
+/// A step of the node's own history.
+pub(crate) enum Past {
+    Changed(u64, String),
+    /// A scope was replaced: what differed.
+    Reset(Vec<Object>),
+    /// A scope ended: it, and those that were left.
+    Ended(Scope, Vec<Scope>),
+}
+
+/// What a step is to a watcher.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Concern {
+    No,
+    Event,
+    Ends,
+    /// A scope ended and another covers the watcher: it goes on if that one is not replaced too.
+    MayEnd,
+}
+
+pub(crate) fn concerns(past: &Past, want: &Want) -> Concern {
+    match past {
+        Past::Changed(_, path) => match &want.range {
+            Range::All => Concern::Event,
+            Range::Namespace(namespace) if name(path).namespace() == &**namespace => Concern::Event,
+            Range::Name(wanted) if wanted.as_str() == path => Concern::Event,
+            _ => Concern::No,
+        },
+        Past::Reset(differs) => {
+            match differs
+                .iter()
+                .any(|object| want.range.contains(&object.header))
+            {
+                true => Concern::Ends,
+                false => Concern::No,
+            }
+        }
+        Past::Ended(_, left) if !left.iter().any(|scope| scope.covers(want)) => Concern::Ends,
+        Past::Ended(scope, _) if scope.covers(want) => Concern::MayEnd,
+        Past::Ended(..) => Concern::No,
+    }
+}
+
+pub(crate) fn headers(rows: &Rows) -> impl Iterator<Item = &Header> {
+    rows.values().map(|object| &object.header)
+}
+
+pub(crate) fn possible_scopes() -> Vec<Scope> {
+    let red = Selector::parse("app=red", "").unwrap();
+    vec![
+        Scope::all(),
+        Scope::of(Range::Namespace("a".into())),
+        Scope::of(Range::Namespace("b".into())),
+        Scope::of(Range::Name(name("c/1"))),
+        Scope::of(Range::Name(name("a/2"))),
+        Scope {
+            range: Range::All,
+            selector: red,
+        },
+    ]
 }
