@@ -84,7 +84,8 @@ pub(crate) fn recover(
         };
         recovery.read_file(number, Role::Log, disk.open(&name)?, sealed)?;
     }
-    if recovery.found.mark.is_none() && chosen.bytes > TORN_START_BYTES_MAX {
+    let nothing = recovery.found.mark.is_none() && recovery.found.tables.is_empty();
+    if nothing && chosen.bytes > TORN_START_BYTES_MAX {
         return Err(OpenError::Destroyed);
     }
     let base_is_whole = recovery.base_is_whole;
@@ -460,6 +461,10 @@ impl Recovery {
         }
         let tables = &mut self.found.tables;
         tables.retain(|_, table| table.resource.is_some() || table.damage.is_some());
+        // A file that holds something and does not say whose is left alone: what comes next goes
+        // into one that does, or it could not be told apart either.
+        let unmarked = self.found.mark.is_none();
+        self.found.tail = self.found.tail.filter(|tail| !unmarked || tail.end == 0);
         if let Some(tail) = &self.found.tail {
             if self.found.torn_bytes > 0 {
                 tail.file.truncate(tail.end)?;
