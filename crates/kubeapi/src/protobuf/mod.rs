@@ -1,4 +1,6 @@
-//! Bodies of requests in protobuf -> the same objects in JSON. Go clients send the built-in kinds so.
+//! Bodies of requests in protobuf -> the same objects in JSON.
+//!
+//! Go clients send the built-in kinds so, and do not try again with JSON.
 //!
 //! What is read is what Kubernetes calls `application/vnd.kubernetes.protobuf`: four bytes, then an
 //! envelope that names the kind, then the kind's own message. No body makes this panic, nest deeper
@@ -74,8 +76,8 @@ impl Expected {
     }
 }
 
-/// The body as JSON, of which there may be as much as of a body. Whether it is of the expected kind is
-/// left to those who read the JSON.
+/// The body as JSON, of which there may be as much as of a body. Whether it is of the expected kind
+/// is left to those who read the JSON.
 pub fn to_json(body: &[u8], expected: &Expected, bytes_max: usize) -> Result<Vec<u8>, Status> {
     if body.is_empty() {
         return Ok(Vec::new());

@@ -1,7 +1,7 @@
 //! A message -> JSON, as Go writes the same object.
 //!
-//! Strings are the exception: Go also escapes a few characters that JSON allows, so that it can stand
-//! in HTML. Who reads the JSON finds the same text.
+//! Strings are the exception: Go also escapes a few characters that JSON allows, so that it can
+//! stand in HTML. Who reads the JSON finds the same text.
 
 use std::collections::BTreeMap;
 
@@ -237,8 +237,8 @@ impl<'f> Renderer<'f> {
         self.value(Form::Message(self.facts.schema), &schema, depth)
     }
 
-    /// JSONSchemaPropsOrArray and …OrStringArray: field 1 is the schema, field 2 the list, which comes
-    /// first.
+    /// JSONSchemaPropsOrArray and …OrStringArray: field 1 is the schema, field 2 the list, which
+    /// comes first.
     fn schema_or_many(
         &mut self,
         contents: &[Content<'_>],

@@ -306,7 +306,9 @@ fn a_small_body_cannot_become_a_large_one() {
 
 proptest! {
     #[test]
-    fn garbage_is_refused_or_read_but_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn garbage_is_refused_or_read_but_never_panics(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
         let _ = read(&bytes);
         let _ = read(&pod(&bytes));
         let _ = read(&body_of("apiextensions.k8s.io/v1", "CustomResourceDefinition", &bytes));
