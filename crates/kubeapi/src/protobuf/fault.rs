@@ -3,8 +3,8 @@
 use crate::schema::DEPTH_MAX;
 use crate::write::quantity::NOT_A_QUANTITY;
 
-/// Why bytes are not the message that they should be, as far as there are such words in the words
-/// of the Go library, because people search for them.
+/// Why bytes are not the message that they should be. Where the Go library has words for it, these
+/// are the words, because people search for them.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum Fault {
     #[error(

@@ -1,5 +1,6 @@
-//! Bodies of requests in protobuf -> the same objects in JSON. Go clients send the built-in kinds
-//! so.
+//! Bodies of requests in protobuf -> the same objects in JSON.
+//!
+//! Go clients send the built-in kinds so, and do not try again with JSON.
 //!
 //! What is read is what Kubernetes calls `application/vnd.kubernetes.protobuf`: four bytes, then an
 //! envelope that names the kind, then the kind's own message. No body makes this panic, nest deeper

@@ -31,8 +31,7 @@ pub(super) fn base64(out: &mut Out, bytes: &[u8]) {
     );
 }
 
-/// Go writes very small and very large numbers with an exponent, and no fraction where there is
-/// none.
+/// Go writes very small and very large numbers with an exponent, and no empty fraction.
 pub(super) fn double(out: &mut Out, number: f64) -> Result<(), Fault> {
     let size = number.abs();
     if !number.is_finite() {

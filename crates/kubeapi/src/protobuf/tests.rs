@@ -112,9 +112,10 @@ fn the_samples_of_kubernetes_become_what_it_says_they_are() {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         // What an older version sent, without what is no more.
         let kept = fs::read(path.with_extension("after_roundtrip.json"));
-        let text = kept
-            .or_else(|_| fs::read(path.with_extension("json")))
-            .unwrap();
+        let Ok(text) = kept.or_else(|_| fs::read(path.with_extension("json"))) else {
+            skipped.push(name);
+            continue;
+        };
         let expected: Value = serde_json::from_slice(&text).unwrap();
         let word = |key: &str| expected[key].as_str().unwrap_or_default();
         if FACTS.message_of(word("apiVersion"), word("kind")).is_none() {
@@ -305,7 +306,9 @@ fn a_small_body_cannot_become_a_large_one() {
 
 proptest! {
     #[test]
-    fn garbage_is_refused_or_read_but_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn garbage_is_refused_or_read_but_never_panics(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
         let _ = read(&bytes);
         let _ = read(&pod(&bytes));
         let _ = read(&body_of("apiextensions.k8s.io/v1", "CustomResourceDefinition", &bytes));
