@@ -146,7 +146,7 @@ fn a_cluster_ip_is_given_once_and_only_from_the_range() {
         .stdin(&service("two", "192.0.2.1"))
         .refused();
     assert!(
-        refused.contains("provided IP is not in the valid range"),
+        refused.contains("the provided network does not match the current range"),
         "{refused}"
     );
     cluster.ok("delete service one");

@@ -356,7 +356,7 @@ fn raw_requests_write_and_delete_with_chunked_bodies() {
         .stdin(wrong)
         .refused();
     assert!(
-        refused.contains("the UID in the precondition: other"),
+        refused.contains("the UID in the precondition (other) does not match"),
         "{refused}"
     );
     let uid = created["metadata"]["uid"].as_str().expect("a uid");
