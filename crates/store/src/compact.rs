@@ -123,7 +123,7 @@ fn run(shared: &Shared, mark: &FileMark, pictures: &[TablePicture]) -> Result<u6
     for picture in pictures.iter().filter(|picture| !picture.damaged) {
         base.table(picture)?;
     }
-    base.put(Kind::End, Address::default(), b"");
+    base.put(Kind::End, Address::default(), &mark.encode());
     base.flush()?;
     file.sync()?;
     failpoint::pass("compact.before_rename");

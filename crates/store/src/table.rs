@@ -100,8 +100,8 @@ pub(crate) struct Table {
     /// Where the numbering was when the table last started afresh: who stands before it watched
     /// something that is no more.
     afresh_from: u64,
-    /// History is whole above this version, and holds nothing at or below it. Nothing while there
-    /// was no commit.
+    /// History is whole above this version. It may hold steps at the version itself, for those who
+    /// watch; the rows at the floor have them. Nothing while there was no commit.
     floor: Option<Version>,
     standing: Standing,
     /// Bytes of rows that only history holds.
@@ -169,8 +169,14 @@ impl Table {
         self.history_bytes
     }
 
-    pub(crate) fn history(&self) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
-        self.history.iter().map(|step| &step.event)
+    /// The steps that lead from the rows at the floor to the rows of now.
+    pub(crate) fn history(&self) -> impl Iterator<Item = &Arc<Event>> {
+        let steps = self.history.iter().map(|step| &step.event);
+        steps.filter(|event| {
+            self.floor
+                .as_ref()
+                .is_none_or(|floor| event.version > *floor)
+        })
     }
 
     /// Forgets everything. Step numbers are not used again, so that nobody who watches takes new
@@ -246,10 +252,13 @@ impl Table {
             events.push(event);
         }
         if self.floor.is_none() {
+            // Nobody can have seen anything before the first commit: there is no history yet.
             self.floor.clone_from(&standing.version);
+            self.history_from += self.history.len() as u64;
+            self.history.clear();
+            self.history_bytes = 0;
         }
         self.standing = standing;
-        self.drop_below_floor();
         Ok(events)
     }
 
@@ -337,26 +346,12 @@ impl Table {
             if !over {
                 break;
             }
-            self.floor = Some(oldest.event.version.clone());
-            self.drop_below_floor();
-        }
-        self.history_from != before
-    }
-
-    /// Drops the steps at and below the floor. Several may share its version: what is left must
-    /// lead from the rows at the floor to the rows of now, and no step may count twice.
-    fn drop_below_floor(&mut self) {
-        let Some(floor) = &self.floor else {
-            return;
-        };
-        while let Some(oldest) = self.history.front() {
-            if oldest.event.version > *floor {
-                break;
-            }
             self.history_bytes -= held_bytes(&oldest.event);
+            self.floor = Some(oldest.event.version.clone());
             self.history.pop_front();
             self.history_from += 1;
         }
+        self.history_from != before
     }
 
     /// The number of the first step after `version`.

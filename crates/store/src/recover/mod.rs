@@ -9,7 +9,7 @@ use std::time::Instant;
 use object::Version;
 
 use crate::disk::{Disk, File};
-use crate::entry::{CommitEntry, FORMAT, FileMark, More};
+use crate::entry::{self, CommitEntry, FORMAT, FileMark, More};
 use crate::files::{self, Role, UNFINISHED};
 use crate::log::Counting;
 use crate::record::{Address, Found, Kind, Record, Scan};
@@ -98,7 +98,12 @@ pub(crate) fn recover(
     recovery.found.number_next = chosen.number_next;
     if let Some(number) = chosen.base {
         let name = files::name(Role::Base, number);
-        recovery.read_file(number, Role::Base, disk.open(&name)?, Sealed::Yes)?;
+        let file = disk.open(&name)?;
+        (recovery.file, recovery.role) = (number, Role::Base);
+        if let Some(mark) = mark_of_base(&*file)? {
+            recovery.check_mark(&mark)?;
+        }
+        recovery.read_file(number, Role::Base, file, Sealed::Yes)?;
         recovery.close_base();
         if chosen.logs.is_empty() {
             recovery.miss_log();
@@ -158,7 +163,7 @@ impl Chosen {
             let file = disk.open(&files::name(*role, *number))?;
             bytes = bytes.saturating_add(file.size()?);
             // A base that cannot say whose it is must not make others needless.
-            if *role == Role::Base && base.is_none() && begins_with_mark(&*file)? {
+            if *role == Role::Base && base.is_none() && mark_of_base(&*file)?.is_some() {
                 base = Some(*number);
             }
         }
@@ -186,9 +191,18 @@ impl Chosen {
     }
 }
 
-fn begins_with_mark(file: &dyn File) -> io::Result<bool> {
-    let first = Scan::new(file)?.next()?;
-    Ok(matches!(first, Found::Record(record) if record.kind == Kind::File))
+/// The record that says whose a base is: its first, or its last if that is damaged.
+fn mark_of_base(file: &dyn File) -> io::Result<Option<Record>> {
+    let mut scan = Scan::new(file)?;
+    loop {
+        match scan.next()? {
+            Found::Record(record) if matches!(record.kind, Kind::File | Kind::End) => {
+                return Ok(Some(record));
+            }
+            Found::End => return Ok(None),
+            Found::Record(_) | Found::Damage(_) => {}
+        }
+    }
 }
 
 /// Whether a later file shows that all of this one was synced.
@@ -415,9 +429,11 @@ impl Recovery {
         self.follow(record.address);
         let (file, end, number) = (self.file, record.end, record.address.table);
         if matches!(record.kind, Kind::File | Kind::End) {
-            // A base is whole if it ends so; in a log such a record only shows that a group before
-            // it was synced.
-            self.base_is_whole |= self.role == Role::Base && record.kind == Kind::End;
+            match (self.role, record.kind) {
+                (Role::Base, Kind::End) => self.base_is_whole = true,
+                (Role::Log, Kind::End) => self.seal(&record),
+                _ => {}
+            }
             return self.is_whole_to(end);
         }
         let unmarked = self.found.mark.is_none();
@@ -441,6 +457,14 @@ impl Recovery {
                 table.stage(file, &record, counted);
                 self.counted.insert(number);
             }
+        }
+    }
+
+    /// Every table must have had as many records as the seal says.
+    fn seal(&mut self, record: &Record) {
+        for (number, seq_next) in entry::decode_seal(&record.meta).unwrap_or_default() {
+            let table = self.found.tables.entry(number).or_default();
+            self.losses.missed += table.expect_next(self.file, seq_next);
         }
     }
 
