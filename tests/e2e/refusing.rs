@@ -78,7 +78,7 @@ fn bad_names_and_values_are_refused_with_the_field() {
         ),
         (
             "{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {k: 7}}",
-            "cannot unmarshal number into Go struct field ConfigMap.data of type string",
+            "into Go struct field ConfigMap.data of type string",
         ),
         (
             "{apiVersion: v1, kind: ConfigMap, metadata: {name: m, labels: {a: 'b c'}}}",

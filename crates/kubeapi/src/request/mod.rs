@@ -4,7 +4,6 @@
 pub mod path; // the URL's path -> a resource, or a path of its own
 pub mod query; // the URL's query -> options
 pub mod accept; // the Accept header -> the form of the answer
-pub mod protobuf; // a body in protobuf -> JSON
 
 pub use accept::{Form, Shape};
 pub use path::{ResourcePath, Target};

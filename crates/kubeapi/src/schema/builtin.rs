@@ -92,8 +92,7 @@ fn kind_word(word: &'static str) -> Option<GroupVersionKind> {
     Some((group, parts.next()?, parts.next()?))
 }
 
-/// The OpenAPI name of a type that the facts name in short.
-pub(crate) fn long_name(short: &str) -> String {
+fn long_name(short: &str) -> String {
     let prefixes = [
         ("meta.", "io.k8s.apimachinery.pkg.apis.meta."),
         ("quantity.", "io.k8s.apimachinery.pkg.api.resource."),

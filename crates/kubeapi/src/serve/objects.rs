@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::Method;
 use http::header::CONTENT_TYPE;
 use hyper::body::Incoming;
@@ -22,7 +21,6 @@ use crate::read::encode::Encoder;
 use crate::read::options::{ListOptions, WatchOptions};
 use crate::read::watch::{Begun, Surroundings};
 use crate::read::{get, list, question, watch};
-use crate::request::protobuf::{self, Fault};
 use crate::request::{Form, Query, ResourcePath};
 use crate::table::Include;
 use crate::write::order::{Order, Verb, WrittenBody};
@@ -183,17 +181,12 @@ async fn write(
     let mut content_type = content_type.trim().to_ascii_lowercase();
     let verb = write_verb(&asked.method, &path)?;
     let encoder = encoder(&asked, kind.clone())?;
-<<<<<<< HEAD
-    let body = intake::body(body).await?;
-    let (content_type, body) = as_json(content_type, body)?;
-=======
     let mut body = intake::body(body).await?;
     if content_type == protobuf::MEDIA_TYPE && verb != Verb::Patch {
         let expected = Expected::of(verb, &kind, &path.subresource);
         body = protobuf::to_json(&body, &expected, BODY_BYTES_MAX)?.into();
         content_type = JSON.to_owned();
     }
->>>>>>> main
     let (query, user) = (asked.query, asked.user);
     let order = Order {
         verb,
@@ -218,18 +211,6 @@ async fn write(
     let mut answer = Answer::full(written.code, JSON, bytes);
     answer.warnings = written.warnings;
     Ok(answer)
-}
-
-/// Protobuf becomes JSON here, so that nobody behind this line has to know it.
-fn as_json(content_type: String, body: Bytes) -> Result<(String, Bytes), Status> {
-    if content_type != protobuf::MEDIA_TYPE || body.is_empty() {
-        return Ok((content_type, body));
-    }
-    let object = protobuf::object(&body).map_err(|fault| match fault {
-        Fault::UnknownKind { .. } => Status::unsupported_media_type("application/json"),
-        fault => Status::bad_request(fault.to_string()),
-    })?;
-    Ok(("application/json".to_owned(), object.to_string().into()))
 }
 
 fn encoder(asked: &Asked, kind: Arc<Kind>) -> Result<Encoder, Status> {
