@@ -35,6 +35,8 @@ spec:
         said.err
     );
     assert_eq!(cluster.value("pod p", ".spec.colour"), "", "not kept");
+    let second = "Warning: unknown field \"spec.containers[0].imagee\"";
+    assert!(said.err.contains(second), "{}", said.err);
     let ignored = pod.replace("name: p", "name: q");
     let said = cluster
         .kubectl("create -f - --validate=ignore")

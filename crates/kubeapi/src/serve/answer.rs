@@ -68,7 +68,9 @@ impl Answer {
             headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
         }
         for warning in self.warnings {
-            headers.extend(warning_value(&warning).map(|value| (WARNING, value)));
+            if let Some(value) = warning_value(&warning) {
+                headers.append(WARNING, value);
+            }
         }
         if let Some(value) = self.etag.and_then(|etag| HeaderValue::from_str(&etag).ok()) {
             headers.insert(ETAG, value);
