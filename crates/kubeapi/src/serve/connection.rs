@@ -12,6 +12,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use store::Gauge;
 
+use super::gather::Gathered;
 use super::limits::{
     HEAD_BYTES_MAX, RESETS_PENDING_MAX, SEND_BUFFER_BYTES, STALL_TIME_MAX, STREAMS_MAX,
 };
@@ -131,6 +132,7 @@ async fn http1(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
 async fn http2(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(), hyper::Error> {
     let shutdown = api.shutdown.clone();
     let looked_at = peer.clone();
+    let stream = Gathered::new(accepted.stream);
     let service = service_fn(move |request| {
         let (api, peer) = (api.clone(), peer.clone());
         async move { Ok::<_, Infallible>(route::answer(api, peer, request).await) }
@@ -143,15 +145,15 @@ async fn http2(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
         .max_send_buf_size(SEND_BUFFER_BYTES)
         .keep_alive_interval(STALL_TIME_MAX)
         .keep_alive_timeout(STALL_TIME_MAX)
-        .serve_connection(TokioIo::new(accepted.stream), service);
+        .serve_connection(TokioIo::new(stream.clone()), service);
     let mut connection = pin!(connection);
     tokio::select! {
-        ended = connection.as_mut() => return ended,
+        ended = stream.run(connection.as_mut()) => return ended,
         () = stuck(&looked_at) => return Ok(()),
         () = shutdown.triggered() => {}
     }
     connection.as_mut().graceful_shutdown();
-    connection.await
+    stream.run(connection).await
 }
 
 /// Comes back when a stream of this connection is stuck: its client takes nothing although
