@@ -12,6 +12,7 @@ use flate2::write::GzEncoder;
 use http_body::{Body, Frame, SizeHint};
 
 use super::limits::Pass;
+use super::patience::Busy;
 use crate::Status;
 use crate::read::list::Listing;
 use crate::read::watch::{Turn, Watching};
@@ -23,6 +24,8 @@ pub(super) struct Payload {
     /// Places that the response holds until its last byte is taken.
     _passes: Vec<Pass>,
     _alive: Option<Arc<()>>,
+    /// The connection is busy until the body is gone.
+    _busy: Option<Busy>,
 }
 
 enum Source {
@@ -49,6 +52,7 @@ impl Payload {
             gzip: None,
             _passes: Vec::new(),
             _alive: None,
+            _busy: None,
         }
     }
 
@@ -78,6 +82,11 @@ impl Payload {
     pub(super) fn holding(mut self, pass: Pass) -> Self {
         self._passes.push(pass);
         self
+    }
+
+    /// The connection is busy until the body is gone.
+    pub(super) fn hold(&mut self, busy: Busy) {
+        self._busy = Some(busy);
     }
 
     /// `alive` lives as long as the body.

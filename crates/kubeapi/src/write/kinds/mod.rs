@@ -9,7 +9,7 @@ pub mod service_account; // what each namespace is given
 pub mod pod; // what may change in a pod
 pub mod container; // containers, their ports, probes and resources
 pub mod volume; // the volumes of a pod
-pub mod selector; // label selectors in specs
+pub(super) mod selector; // label selectors in specs
 pub mod workload; // what runs pods
 pub mod batch; // jobs and cron jobs
 pub mod schedule; // the times of a cron job
@@ -27,8 +27,10 @@ use super::{Part, Stamp, Surroundings, Target, field};
 use crate::Status;
 
 /// Gives a new object what only the server gives, and takes out what only the server may set.
-pub(super) fn prepare_new(target: &Target, object: &mut Value) {
-    let own_status = target.kind.subresource("status").is_some();
+pub(super) fn prepare_new(target: &Target, object: &mut Value, around: &Surroundings) {
+    // A node registers itself with its status filled in.
+    let keeps_status = target.resource() == ("", "nodes");
+    let own_status = target.kind.subresource("status").is_some() && !keeps_status;
     if own_status {
         field::remove(object, "status");
     }
@@ -51,7 +53,7 @@ pub(super) fn prepare_new(target: &Target, object: &mut Value) {
         }
         ("batch", "jobs") => batch::prepare_new_job(object),
         ("certificates.k8s.io", "certificatesigningrequests") => {
-            rest::prepare_new_signing_request(object);
+            rest::prepare_new_signing_request(object, around.user);
         }
         _ => {}
     }
