@@ -47,14 +47,20 @@ fn request(authority: &Authority, request: &Request, state: &mut State) -> Resul
         Request::Put(objects) => {
             let swap = |(resource, path): &(Resource, &'static str)| {
                 let there = state.contains_key(&(resource.clone(), (*path).to_owned()));
-                let expect = if there { Expect::Present } else { Expect::Absent };
+                let expect = if there {
+                    Expect::Present
+                } else {
+                    Expect::Absent
+                };
                 put(resource.clone(), path, path, expect)
             };
             objects.iter().map(swap).collect()
         }
         Request::Delete(resource, path) => vec![delete(resource.clone(), path)],
         Request::Empty(resource) => {
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .build()
+                .unwrap();
             runtime.block_on(authority.empty_table(resource.clone()))?;
             state.retain(|(other, _), _| other != resource);
             return Ok(());
@@ -105,7 +111,10 @@ fn found(authority: &Authority) -> State {
         for row in &page.rows {
             let bytes = page.bytes(row).unwrap();
             let parsed = object::Object::parse(&pods(), bytes, &[]).unwrap();
-            assert_eq!(parsed.header, row.header, "bytes and header belong together");
+            assert_eq!(
+                parsed.header, row.header,
+                "bytes and header belong together"
+            );
             let key = (resource.clone(), row.header.name.as_str().to_owned());
             state.insert(key, number(&row.header.version));
         }
@@ -160,7 +169,10 @@ fn run(disk: &LossyDisk) -> Short {
     let Ok(authority) = Authority::open(Arc::new(disk.clone()), options(), clock) else {
         return short;
     };
-    if authority.open_tables_blocking(vec![pods(), leases()]).is_err() {
+    if authority
+        .open_tables_blocking(vec![pods(), leases()])
+        .is_err()
+    {
         return short;
     }
     for next in script() {
@@ -176,7 +188,10 @@ fn run(disk: &LossyDisk) -> Short {
 fn check(disk: &LossyDisk, short: &Short, context: &str) {
     let authority = opened(Arc::new(disk.clone()), &options());
     let state = found(&authority);
-    let with = short.unsure.as_ref().map(|next| expected_after(&short.state, next));
+    let with = short
+        .unsure
+        .as_ref()
+        .map(|next| expected_after(&short.state, next));
     if paths(&state) == paths(&short.state) {
         for (key, at) in &short.state {
             let unsure = with.is_some() && state[key] > *at;
@@ -282,7 +297,11 @@ fn a_full_disk_refuses_writes_serves_reads_and_goes_on_when_there_is_room() {
             drop(authority);
             disk.crash(|| false);
             let authority = opened(Arc::new(disk.clone()), &options());
-            assert_eq!(found(&authority), state, "{fault:?} at {call}, opened again");
+            assert_eq!(
+                found(&authority),
+                state,
+                "{fault:?} at {call}, opened again"
+            );
         }
     }
 }
@@ -308,7 +327,13 @@ fn after_a_failed_sync_nothing_is_acked_until_the_store_is_opened_anew() {
     disk.fail_at(disk.calls() + 1, Fault::SyncFails);
     for _ in 0..3 {
         let refused = create(&authority, pods(), "a/1").unwrap_err();
-        assert!(matches!(refused, Refusal::Failed(Failed::Unsafe(_))), "{refused}");
-        assert!(found(&authority).is_empty(), "what is not durable is not shown");
+        assert!(
+            matches!(refused, Refusal::Failed(Failed::Unsafe(_))),
+            "{refused}"
+        );
+        assert!(
+            found(&authority).is_empty(),
+            "what is not durable is not shown"
+        );
     }
 }
