@@ -157,9 +157,9 @@ fn a_namespace_waits_for_what_holds_on_in_it_and_takes_in_nothing_new() {
     cluster.ok("delete namespace demo --wait=false");
     cluster.ok("wait --for=jsonpath='{.status.phase}'=Terminating namespace/demo --timeout=30s");
     let refused = cluster.refused("create configmap late -n demo");
-    let words = "because it is being terminated";
+    let words = "unable to create new content in namespace demo because it is being terminated";
     assert!(
-        refused.contains("(Forbidden)") && refused.contains(words),
+        refused.contains("is forbidden") && refused.contains(words),
         "{refused}"
     );
     let table = cluster.ok("get namespace demo --no-headers");

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::access::with_token;
 use crate::cluster::Cluster;
 
 #[test]
@@ -124,18 +125,18 @@ fn an_ephemeral_cluster_keeps_no_objects_but_knows_its_clients() {
     let mut cluster = Cluster::with_flags(&["--ephemeral"]);
     cluster.ok("create configmap m");
     assert_eq!(cluster.ok("get configmap m -o name"), "configmap/m");
-    let token = {
-        cluster.ok("create serviceaccount robot");
-        cluster.ok("create token robot")
-    };
+    cluster.ok("create serviceaccount robot");
+    let token = cluster.ok("create token robot");
     assert_eq!(cluster.signal("TERM").code(), Some(0));
     cluster.start_again();
     assert_eq!(cluster.ok("get configmap m --ignore-not-found"), "");
     cluster.ok("get namespace default");
-    let refused = cluster.refused(&format!(
-        "get pods --token={token} --client-certificate='' --client-key=''"
-    ));
-    assert!(!refused.is_empty(), "its account is gone");
+    let robot = with_token(&cluster, &token);
+    let refused = cluster.kubectl_as(&robot, "get pods").refused();
+    assert!(
+        refused.contains("You must be logged in"),
+        "its account is gone: {refused}"
+    );
 }
 
 #[test]

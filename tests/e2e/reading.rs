@@ -161,18 +161,18 @@ fn field_selectors_choose_and_unknown_fields_are_refused() {
 #[ignore = "needs kubectl: just e2e"]
 fn long_lists_come_in_chunks_and_are_whole() {
     let cluster = Cluster::start();
-    let maps: String = (0..25)
-        .map(|n| format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: map-{n:02}}}\n"))
+    let secrets: String = (0..25)
+        .map(|n| format!("---\napiVersion: v1\nkind: Secret\nmetadata: {{name: map-{n:02}}}\n"))
         .collect();
-    cluster.create(&maps);
+    cluster.create(&secrets);
     let said = cluster
-        .kubectl("get configmaps -o name --chunk-size=10 -v=6")
+        .kubectl("get secrets -o name --chunk-size=10 -v=6")
         .run();
-    let names: Vec<String> = (0..25).map(|n| format!("configmap/map-{n:02}")).collect();
+    let names: Vec<String> = (0..25).map(|n| format!("secret/map-{n:02}")).collect();
     assert_eq!(said.out.lines().collect::<Vec<_>>(), names);
     assert_eq!(said.err.matches("limit=10").count(), 3, "{}", said.err);
     assert_eq!(said.err.matches("continue=").count(), 2, "{}", said.err);
-    let table = cluster.ok("get configmaps --chunk-size=7 --no-headers");
+    let table = cluster.ok("get secrets --chunk-size=7 --no-headers");
     assert_eq!(table.lines().count(), 25);
 }
 
@@ -183,7 +183,7 @@ fn all_namespaces_are_shown_together_and_lists_are_sorted_as_asked() {
     cluster.ok("create namespace other");
     cluster.ok("create configmap zebra --from-literal=a=1 -n default");
     cluster.ok("create configmap aardvark --from-literal=a=1 -n other");
-    let table = cluster.ok("get configmaps -A --field-selector metadata.namespace!=kube-system");
+    let table = cluster.ok("get configmaps -A --field-selector metadata.name!=kube-root-ca.crt");
     let rows = rows(&table);
     assert_eq!(rows[0][..2], ["NAMESPACE", "NAME"]);
     assert_eq!(rows[1][..3], ["default", "zebra", "1"]);
@@ -206,13 +206,13 @@ fn all_namespaces_are_shown_together_and_lists_are_sorted_as_asked() {
 #[ignore = "needs kubectl: just e2e"]
 fn a_watch_shows_every_change_in_order() {
     let cluster = Cluster::start();
-    cluster.ok("create configmap one --from-literal=a=1");
-    let watch = cluster.running("get configmaps -w --output-watch-events -l '!hidden'");
+    cluster.ok("create secret generic one");
+    let watch = cluster.running("get secrets -w --output-watch-events -l '!hidden'");
     watch.wait_for("one");
-    cluster.ok("create configmap two --from-literal=a=1");
-    cluster.ok("label configmap one seen=yes");
-    cluster.ok("label configmap one hidden=yes");
-    cluster.ok("delete configmap two");
+    cluster.ok("create secret generic two");
+    cluster.ok("label secret one seen=yes");
+    cluster.ok("label secret one hidden=yes");
+    cluster.ok("delete secret two");
     let table = watch.wait_for("DELETED    two");
     let events: Vec<Vec<&str>> = rows(&table)[1..]
         .iter()
@@ -226,9 +226,9 @@ fn a_watch_shows_every_change_in_order() {
         ["DELETED", "two"],
     ];
     assert_eq!(events, expected, "{table}");
-    let watch = cluster.running("get configmap one -o yaml --watch-only");
+    let watch = cluster.running("get secret one -o yaml --watch-only");
     std::thread::sleep(std::time::Duration::from_millis(500));
-    cluster.ok("annotate configmap one later=yes");
+    cluster.ok("annotate secret one later=yes");
     watch.wait_for("later: \"yes\"");
 }
 

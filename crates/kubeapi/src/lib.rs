@@ -5,6 +5,7 @@
 
 pub mod serve; // connections, limits, and the one place where a request meets its answer
 pub mod request; // an HTTP request -> what is asked, decoded once
+pub mod protobuf; // bodies of built-in kinds in protobuf -> JSON
 pub mod who; // certificates and tokens -> a user; a user and a question -> yes or no
 pub mod catalog; // which kinds there are: the built-in ones and the custom ones
 pub mod discovery; // the catalog as clients ask for it

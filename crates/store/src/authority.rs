@@ -147,7 +147,8 @@ impl Authority {
         self.writer.reader()
     }
 
-    /// Makes tables for resources that have none yet, so that they can be listed while they are empty.
+    /// Makes tables for resources that have none yet, so that they can be listed while they are
+    /// empty.
     pub async fn open_tables(&self, resources: Vec<Resource>) -> Result<Durable, Refusal> {
         let (_, durable) = self.writer.ask(Request::Open(resources)).await?;
         Ok(durable)

@@ -123,7 +123,7 @@ fn run(shared: &Shared, mark: &FileMark, pictures: &[TablePicture]) -> Result<u6
     for picture in pictures.iter().filter(|picture| !picture.damaged) {
         base.table(picture)?;
     }
-    base.put(Kind::End, Address::default(), b"");
+    base.put(Kind::End, Address::default(), &mark.encode());
     base.flush()?;
     file.sync()?;
     failpoint::pass("compact.before_rename");
@@ -251,7 +251,8 @@ impl Base<'_> {
 pub(crate) fn random_id() -> [u8; 16] {
     use std::hash::{BuildHasher, RandomState};
     let mut id = [0; 16];
-    // Each RandomState is keyed from the system's randomness; uniqueness is wanted here, not secrecy.
+    // Each RandomState is keyed from the system's randomness; uniqueness is wanted here, not
+    // secrecy.
     id[..8].copy_from_slice(&RandomState::new().hash_one(1_u8).to_le_bytes());
     id[8..].copy_from_slice(&RandomState::new().hash_one(2_u8).to_le_bytes());
     id

@@ -275,6 +275,28 @@ fn take_seq(taker: &mut Taker<'_>) -> Result<u64, Malformed> {
 /// Numbers above this were never given out: a million records a second reach it in 200,000 years.
 pub(crate) const SEQ_MAX: u64 = u64::MAX / 2;
 
+/// What a seal says: the number of each table's next record.
+pub(crate) fn encode_seal(tables: impl ExactSizeIterator<Item = (u32, u64)>) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_number(&mut out, tables.len() as u64);
+    for (table, seq_next) in tables {
+        put_number(&mut out, u64::from(table));
+        put_number(&mut out, seq_next);
+    }
+    out
+}
+
+pub(crate) fn decode_seal(meta: &[u8]) -> Result<Vec<(u32, u64)>, Malformed> {
+    let mut taker = Taker::new(meta);
+    let mut tables = Vec::new();
+    for _ in 0..taker.number()? {
+        let table = taker.number()?.try_into().map_err(|_| Malformed)?;
+        tables.push((table, take_seq(&mut taker)?));
+    }
+    taker.end()?;
+    Ok(tables)
+}
+
 pub(crate) fn encode_base(floor: Option<&Version>) -> Vec<u8> {
     let mut out = Vec::new();
     put_version(&mut out, floor);

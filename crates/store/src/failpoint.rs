@@ -1,4 +1,5 @@
-//! Named places where a test can stop the process dead, to see what a crash just there leaves behind.
+//! Named places where a test can stop the process dead, to see what a crash just there leaves
+//! behind.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -22,7 +23,8 @@ pub const PLACES: [&str; 9] = [
     "watch.before_fanout",
 ];
 
-/// The process dies, as by kill -9, when `place` is passed for the `passes`-th time. For tests only.
+/// The process dies, as by kill -9, when `place` is passed for the `passes`-th time. For tests
+/// only.
 pub fn arm(place: &str, passes: u64) {
     *PLACE.lock() = Some(place.to_owned());
     PASSES.store(passes, Ordering::SeqCst);

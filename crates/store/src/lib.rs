@@ -1,12 +1,14 @@
-//! A durable, watchable log of objects: one writer, many readers. It commits what it is given and mints nothing.
+//! A durable, watchable log of objects: one writer, many readers. It commits what it is given and
+//! mints nothing.
 //!
 //! ```text
 //! feeder ─▶ writer ─▶ log ─▶ disk          one sync makes many requests durable
-//!                      └──▶ table ─▶ reader, watch     shown only when durable; watchers are fed by the log alone
+//!                      └──▶ table ─▶ reader, watch      shown only when durable, by the log alone
 //! ```
 //!
-//! Two feeders stand above the log: the [`Authority`] mints versions and compares before it swaps; the [`Replica`] follows scopes,
-//! progress, resets and epochs from elsewhere. Everybody reads through one [`Reader`].
+//! Two feeders stand above the log: the [`Authority`] mints versions and compares before it swaps;
+//! the [`Replica`] follows scopes, progress, resets and epochs from elsewhere. Everybody reads
+//! through one [`Reader`].
 
 pub mod authority; // swaps            -> log, minting versions
 pub mod replica; // cuts             -> log, following a source

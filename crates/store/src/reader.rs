@@ -176,7 +176,8 @@ pub struct Page {
     pub rows: Vec<Arc<Row>>,
     /// The version of the whole list.
     pub version: Version,
-    /// How many rows come after this page. Known only without a selector; an estimate is never given.
+    /// How many rows come after this page. Known only without a selector; an estimate is never
+    /// given.
     pub remaining: Option<u64>,
     /// Whether more comes after this page.
     pub more: bool,

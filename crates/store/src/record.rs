@@ -42,7 +42,8 @@ pub(crate) enum Kind {
     Base = 7,
     /// The table is emptied and starts afresh.
     Drop = 8,
-    /// The base file is whole.
+    /// A base ends here and is whole; it says once more whose it is. In a log: everything up to
+    /// here was synced.
     End = 9,
 }
 

@@ -32,7 +32,8 @@ pub(crate) struct At {
     pub(crate) offset: u64,
 }
 
-/// The offset has 40 bits of the packed place, the file's number the rest: 1 TiB a file, 16 million files.
+/// The offset has 40 bits of the packed place, the file's number the rest: 1 TiB a file, 16 million
+/// files.
 const OFFSET_BITS: u32 = 40;
 
 /// Bytes that a file may have.
@@ -100,7 +101,8 @@ pub enum What {
         /// The object after.
         after: Option<Arc<Row>>,
     },
-    /// A scope's content was replaced in one step, or the scope ended. Its watchers cannot be told how.
+    /// A scope's content was replaced in one step, or the scope ended. Its watchers cannot be told
+    /// how.
     Replaced(Box<Replaced>),
 }
 

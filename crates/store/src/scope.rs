@@ -1,4 +1,5 @@
-//! Scopes: the units in which a replica is told what is complete, and the questions that they cover.
+//! Scopes: the units in which a replica is told what is complete, and the questions that they
+//! cover.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ pub enum Range {
     Node(Arc<str>),
 }
 
-/// A part of a resource, narrowed by a selector: the unit of completeness, subscription and history.
+/// A part of a resource, narrowed by a selector: the unit of completeness, subscription and
+/// history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
     /// Which part.
@@ -87,7 +89,8 @@ impl Scope {
         }
     }
 
-    /// Whether an object could be in the scope and in `range` at once. May say yes too often, never no too often.
+    /// Whether an object could be in the scope and in `range` at once. May say yes too often, never
+    /// no too often.
     pub fn may_meet(&self, range: &Range) -> bool {
         match (&self.range, range) {
             (Range::Namespace(a), Range::Namespace(b)) => a == b,

@@ -63,10 +63,8 @@ impl Joined {
         self.closing.notify_one();
         // The lock is held meanwhile, so that whoever closes second waits as well.
         let mut thread = self.thread.lock();
-        if let Some(thread) = thread.take() {
-            if thread.join().is_err() {
-                tracing::error!("the store's writer panicked");
-            }
+        if thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the store's writer panicked");
         }
     }
 }

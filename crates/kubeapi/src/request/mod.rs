@@ -3,6 +3,7 @@
 
 pub mod path; // the URL's path -> a resource, or a path of its own
 pub mod query; // the URL's query -> options
+pub mod deadline; // the query's timeout -> how long a request may take
 pub mod accept; // the Accept header -> the form of the answer
 
 pub use accept::{Form, Shape};

@@ -47,11 +47,11 @@ impl Target {
             return Err(Status::new(414, "RequestURITooLong", "the URL is too long"));
         }
         let path = path.strip_prefix('/').ok_or_else(bad_path)?;
-        // One slash at the end is harmless and customary.
-        let path = path.strip_suffix('/').unwrap_or(path);
         if path.is_empty() {
             return Ok(Self::Other(Vec::new()));
         }
+        // One slash at the end is harmless and customary.
+        let path = path.strip_suffix('/').unwrap_or(path);
         let segments = path
             .split('/')
             .map(decode)

@@ -68,8 +68,7 @@ impl Answer {
             headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
         }
         for warning in self.warnings {
-            let text = warning.replace(['"', '\\'], "'");
-            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
+            if let Some(value) = warning_value(&warning) {
                 headers.append(WARNING, value);
             }
         }
@@ -84,6 +83,13 @@ impl From<Status> for Answer {
     fn from(status: Status) -> Self {
         Self::json(status.code, &status.to_json())
     }
+}
+
+/// A warning as the header has it: quoted, and without what a header cannot carry.
+fn warning_value(warning: &str) -> Option<HeaderValue> {
+    let plain: String = warning.chars().filter(|c| !c.is_control()).collect();
+    let escaped = plain.replace('\\', r"\\").replace('"', r#"\""#);
+    HeaderValue::from_bytes(format!("299 - \"{escaped}\"").as_bytes()).ok()
 }
 
 /// A refusal as a response, with the headers that go with it.
@@ -103,3 +109,20 @@ pub(super) fn refusal(status: Status, request_number: u64) -> Response<Payload> 
 }
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_keep_their_quotes_and_lose_their_line_ends() {
+        for (warning, value) in [
+            (r#"unknown field "a""#, r#"299 - "unknown field \"a\"""#),
+            (r"back\slash", r#"299 - "back\\slash""#),
+            ("two\r\nlines", r#"299 - "twolines""#),
+            ("grün", r#"299 - "grün""#),
+        ] {
+            assert_eq!(warning_value(warning).unwrap().as_bytes(), value.as_bytes());
+        }
+    }
+}

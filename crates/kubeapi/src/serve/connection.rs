@@ -11,9 +11,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
 
-use super::limits::{
-    HEAD_BYTES_MAX, HEAD_TIME_MAX, RESETS_PENDING_MAX, SEND_BUFFER_BYTES, STREAMS_MAX,
-};
+use super::limits::{HEAD_BYTES_MAX, RESETS_PENDING_MAX, SEND_BUFFER_BYTES, STREAMS_MAX};
+use super::patience::{Noticed, Patience};
 use super::payload::Flow;
 use super::{Api, route};
 use crate::who::{User, certificate};
@@ -89,20 +88,30 @@ pub async fn serve(api: Arc<Api>, accepted: Accepted) {
 async fn http1(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(), hyper::Error> {
     let (shutdown, stall_time) = (api.shutdown.clone(), api.limits.stall_time_max);
     let looked_at = peer.clone();
+    let patience = Patience::new(api.clock.clone());
+    let stream = Noticed {
+        stream: accepted.stream,
+        patience: patience.clone(),
+    };
+    let requests = patience.clone();
     let service = service_fn(move |request| {
-        let (api, peer) = (api.clone(), peer.clone());
-        async move { Ok::<_, Infallible>(route::answer(api, peer, request).await) }
+        let (api, peer, busy) = (api.clone(), peer.clone(), requests.request());
+        async move {
+            let mut response = route::answer(api, peer, request).await;
+            response.body_mut().hold(busy);
+            Ok::<_, Infallible>(response)
+        }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME_MAX)
+        .header_read_timeout(None)
         .max_buf_size(HEAD_BYTES_MAX as usize)
-        .serve_connection(TokioIo::new(accepted.stream), service)
-        .with_upgrades();
+        .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     tokio::select! {
         ended = connection.as_mut() => return ended,
         () = stuck(&looked_at, stall_time) => return Ok(()),
+        () = patience.exhausted() => {}
         () = shutdown.triggered() => {}
     }
     connection.as_mut().graceful_shutdown();

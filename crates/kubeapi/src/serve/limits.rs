@@ -13,6 +13,8 @@ use crate::Status;
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 /// A body that stops coming for this long is given up.
 pub const BODY_IDLE_MAX: Duration = Duration::from_secs(30);
+/// An HTTP/1 connection that a client keeps for later is closed after this long without a request.
+pub const IDLE_TIME_MAX: Duration = Duration::from_secs(180);
 /// A head that is not complete by then is given up.
 pub const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// Bytes of all headers of a request.

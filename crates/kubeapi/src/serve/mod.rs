@@ -2,6 +2,7 @@
 
 pub mod limits; // how much of everything one client and all clients together may have
 mod connection; // an accepted stream -> requests; watchers that are stuck are cut
+mod patience; // how long an idle connection and a slow one are waited for
 mod intake; // a request's body, within limits
 mod identity; // a connection and its headers -> a user
 mod route; // a request -> who may, and which part answers

@@ -9,19 +9,21 @@ use hyper::body::Incoming;
 
 use super::answer::{Answer, JSON};
 use super::connection::Peer;
+use super::limits::BODY_BYTES_MAX;
 use super::payload::Payload;
 use super::route::{Asked, accept, is_watch, write_verb};
 use super::{Api, intake, reviews};
 use crate::Status;
 use crate::catalog::Kind;
 use crate::custom::scale::ScalePaths;
+use crate::protobuf::{self, Expected};
 use crate::read::encode::Encoder;
 use crate::read::options::{ListOptions, WatchOptions};
 use crate::read::watch::{Begun, Surroundings};
 use crate::read::{get, list, question, watch};
-use crate::request::{Form, Query, ResourcePath};
+use crate::request::{Form, Query, ResourcePath, Shape};
 use crate::table::Include;
-use crate::write::order::{Order, WrittenBody};
+use crate::write::order::{Order, Verb, WrittenBody};
 
 /// Answers a request about objects.
 pub(super) async fn answer(
@@ -170,10 +172,15 @@ async fn write(
     let content_type = content_type
         .and_then(|text| text.split(';').next())
         .unwrap_or("");
-    let content_type = content_type.trim().to_ascii_lowercase();
+    let mut content_type = content_type.trim().to_ascii_lowercase();
     let verb = write_verb(&asked.method, &path)?;
     let encoder = encoder(&asked, kind.clone())?;
-    let body = intake::body(body).await?;
+    let mut body = intake::body(body).await?;
+    if content_type == protobuf::MEDIA_TYPE && verb != Verb::Patch {
+        let expected = Expected::of(verb, &kind, &path.subresource);
+        body = protobuf::to_json(&body, &expected, BODY_BYTES_MAX)?.into();
+        content_type = JSON.to_owned();
+    }
     let (query, user) = (asked.query, asked.user);
     let order = Order {
         verb,
@@ -202,6 +209,10 @@ async fn write(
 
 fn encoder(asked: &Asked, kind: Arc<Kind>) -> Result<Encoder, Status> {
     let form = Form::negotiate(&accept(&asked.headers), asked.query.switch("pretty"))?;
+    // A question has no metadata: there is nothing to make another shape of.
+    if reviews::is_review(&kind) && form.shape != Shape::Whole {
+        return Err(Status::not_acceptable(JSON));
+    }
     let include = Include::parse(asked.query.text("includeObject"))?;
     Ok(Encoder::new(kind, form, include))
 }

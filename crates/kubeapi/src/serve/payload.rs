@@ -12,6 +12,7 @@ use flate2::write::GzEncoder;
 use http_body::{Body, Frame, SizeHint};
 
 use super::limits::Pass;
+use super::patience::Busy;
 use crate::Status;
 use crate::read::list::Listing;
 use crate::read::watch::{Turn, Watching};
@@ -23,6 +24,8 @@ pub(super) struct Payload {
     /// Places that the response holds until its last byte is taken.
     _passes: Vec<Pass>,
     flow: Arc<Flow>,
+    /// The connection is busy until the body is gone.
+    _busy: Option<Busy>,
 }
 
 /// A body seen from outside: how much of it was taken, and whether more waits to be.
@@ -77,6 +80,7 @@ impl Payload {
                 taken: AtomicU64::new(0),
                 waits: AtomicBool::new(true),
             }),
+            _busy: None,
         }
     }
 
@@ -102,6 +106,11 @@ impl Payload {
     pub(super) fn holding(mut self, pass: Pass) -> Self {
         self._passes.push(pass);
         self
+    }
+
+    /// The connection is busy until the body is gone.
+    pub(super) fn hold(&mut self, busy: Busy) {
+        self._busy = Some(busy);
     }
 
     /// The body seen from outside; it goes with the body.

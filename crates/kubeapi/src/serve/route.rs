@@ -13,6 +13,7 @@ use super::connection::Peer;
 use super::payload::Payload;
 use super::{Api, identity, objects, paths};
 use crate::Status;
+use crate::request::deadline::deadline;
 use crate::request::{Query, ResourcePath, Target};
 use crate::who::impersonate::Wanted;
 use crate::who::question::field_requirements;
@@ -51,7 +52,15 @@ pub(super) async fn answer(
         authorize(&api, &mut asked, &target)?;
         match target {
             Target::Other(segments) => paths::answer(&api, &asked, &segments),
-            Target::Resource(path) => objects::answer(&api, &peer, asked, path, body).await,
+            Target::Resource(path) => {
+                let deadline = deadline(asked.query.text("timeout"))?;
+                let answer = objects::answer(&api, &peer, asked, path, body);
+                // A watch has begun by then; how long it lasts is its own affair.
+                match tokio::time::timeout(deadline, answer).await {
+                    Ok(answer) => answer,
+                    Err(_) => Err(too_late()),
+                }
+            }
         }
     };
     let answered: Result<Answer, Status> = answered.await;
@@ -64,6 +73,12 @@ pub(super) async fn answer(
         Ok(answer) => answer.into_response(number, gzip),
         Err(status) => refusal(status, number),
     }
+}
+
+/// The client said how long it waits, and it was not long enough. A write may still happen.
+fn too_late() -> Status {
+    let message = "Timeout: request did not complete within the requested timeout";
+    Status::new(504, "Timeout", message)
 }
 
 /// Lets the request through as the user it may be, or refuses it.

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::order::Order;
 use super::perform::Writes;
 use crate::Status;
-use crate::who::Authorizer;
 use crate::who::node::restrict::{self, Operation, Surroundings, Write};
 use crate::who::rbac::{self, Binding, ClusterRole, cover};
+use crate::who::{Authorizer, User};
 
 /// Looks at every write before it is stored, with the object as it was at that moment. Two lives: a
 /// client's order, and the cluster's own upkeep.
@@ -22,6 +22,8 @@ pub trait Admit: Sync {
     fn update(&self, object: &Value, old: &Value) -> Result<(), Status>;
     /// Somebody asks that an object goes.
     fn delete(&self, old: &Value) -> Result<(), Status>;
+    /// Who it is; nobody where it is the cluster itself.
+    fn user(&self) -> Option<&User>;
 }
 
 /// The cluster itself writes: nothing is held against it.
@@ -38,6 +40,10 @@ impl Admit for Trusted {
 
     fn delete(&self, _: &Value) -> Result<(), Status> {
         Ok(())
+    }
+
+    fn user(&self) -> Option<&User> {
+        None
     }
 }
 
@@ -59,6 +65,10 @@ impl Admit for Admission<'_> {
 
     fn delete(&self, old: &Value) -> Result<(), Status> {
         self.look(Operation::Delete, &Value::Null, old)
+    }
+
+    fn user(&self) -> Option<&User> {
+        Some(&self.order.user)
     }
 }
 

@@ -18,6 +18,8 @@ use crate::who::rbac::bootstrap;
 
 /// How soon something that could not end is looked at again.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
+/// How often events are looked through.
+const EVENTS_EVERY: Duration = Duration::from_secs(60);
 
 /// Looks after an embedded cluster, in which no controller runs.
 pub struct Caretaker {
@@ -91,6 +93,7 @@ impl Caretaker {
             self.watch(Resource::new("", "namespaces"))?,
             self.watch(Resource::new(custom::GROUP, "customresourcedefinitions"))?,
         ];
+        let mut events = tokio::time::interval(EVENTS_EVERY);
         loop {
             let waiting = match self.round(&self.catalog.snapshot()).await {
                 Ok(waiting) => waiting,
@@ -116,6 +119,11 @@ impl Caretaker {
                 () = namespaces.changed() => {}
                 () = definitions.changed() => {}
                 () = again => {}
+                _ = events.tick() => {
+                    if let Err(error) = self.writes.look_after_events().await {
+                        tracing::warn!(%error, "old events were not removed");
+                    }
+                }
                 () = self.shutdown.triggered() => return Ok(()),
             }
         }

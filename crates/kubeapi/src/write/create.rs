@@ -25,7 +25,7 @@ pub fn create(
     }
     shape::complete(target.kind, &mut object);
     meta::stamp_new(target, &mut object, stamp)?;
-    kinds::prepare_new(target, &mut object);
+    kinds::prepare_new(target, &mut object, around);
     if is_definition(target) {
         custom::admit_create(&mut object)?;
     }
@@ -42,6 +42,15 @@ pub fn create(
 /// Whether custom kinds are what is written: they have rules of their own.
 pub(super) fn is_definition(target: &Target) -> bool {
     target.resource() == (custom::GROUP, "customresourcedefinitions")
+}
+
+/// What the author of an object should know. Only definitions of custom kinds have something to
+/// tell.
+pub fn warnings(target: &Target, object: &Value) -> Vec<String> {
+    match is_definition(target) {
+        true => custom::admit_create(&mut object.clone()).unwrap_or_default(),
+        false => Vec::new(),
+    }
 }
 
 /// Whether the server chose the name: then a name that is taken is tried again with another suffix,

@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 use serde_json::Value;
 
 use super::admit::Admission;
-use super::options::{DeleteOptions, parse_dry_run};
+use super::options::{DeleteOptions, DryRun, parse_dry_run};
 use super::order::{Order, Verb, Writes as OrderWrites, Writing, Written, WrittenBody};
 use super::patch::Patch;
 use super::perform::{Ask, Done, Writes};
@@ -155,13 +155,18 @@ impl Desk {
     }
 
     /// An eviction is a deletion that a disruption budget may refuse. No controller counts
-    /// disruptions here, so none is refused.
+    /// disruptions here: what somebody wrote into a budget's status counts.
     async fn evict(&self, order: &Order) -> Result<Written, Status> {
         let eviction = json(order)?;
-        let options = match &eviction["deleteOptions"] {
+        let mut options = match &eviction["deleteOptions"] {
             Value::Null => DeleteOptions::default(),
             options => DeleteOptions::from_body(options)?,
         };
+        let dry_runs: Vec<&str> = order.query.values("dryRun").collect();
+        if parse_dry_run(&dry_runs, "CreateOptions")? == DryRun::All {
+            options.dry_run = DryRun::All;
+        }
+        self.writes.check_budgets(&target(order))?;
         let admission = self.admission(order);
         self.writes
             .delete(&target(order), &options, &admission)

@@ -17,15 +17,16 @@ pub mod create; // a new object
 pub mod update; // a new state of an object
 pub mod patch; // a difference to an object
 pub mod delete; // the end of an object
-pub mod scale; // the replica count of an object, on its own
 pub mod options; // what a client may say about a deletion
 pub mod order; // a write as it comes in, and the place that does it
 mod draft; // an object -> what the authority stores
 mod outcome; // what a write answers with
 mod perform; // read, decide, swap; and again where somebody was faster
+mod eviction; // whether a pod may be evicted
 mod collection; // many deletions in one request
 pub mod upkeep; // what controllers would do for namespaces
 pub mod caretaker; // when upkeep is due
+mod events; // when events have been kept long enough
 mod definitions; // what controllers would do for custom kinds
 pub mod admit; // who may write what into an object
 pub mod token_request; // tokens for service accounts
@@ -37,6 +38,7 @@ pub use perform::{Ask, Done, Writes};
 use serde_json::Value;
 
 use crate::catalog::Kind;
+use crate::who::User;
 
 /// What a request is about: a kind, and where in it.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +69,8 @@ pub struct Surroundings<'a> {
     pub namespace: Option<&'a Value>,
     /// Which service addresses and ports there are and which are taken. Needed to write a service.
     pub network: Option<&'a kinds::service::Network>,
+    /// Who writes; nobody where it is the cluster itself.
+    pub user: Option<&'a User>,
 }
 
 /// Which part of an object a request writes.

@@ -25,6 +25,7 @@ use super::{
     Decision, Part, Stamp, Surroundings, Target, create, delete, draft, meta, names, shape,
 };
 use crate::Status;
+use crate::custom::{self, removal};
 use crate::schema::fields::FieldValidation;
 
 /// How often a write is decided anew because the object changed in between. A client that named a
@@ -102,14 +103,15 @@ impl Writes {
         let mut taken = None;
         for _ in 0..ATTEMPTS_MAX {
             match self.try_create(ask, &body).await? {
-                Created::Done(code, body) => {
+                Created::Done(code, body, more) => {
+                    let warnings = warnings.into_iter().chain(more).collect();
                     return Ok(Done {
                         code,
                         body,
                         warnings,
                     });
                 }
-                Created::NamespaceChanged => {}
+                Created::Moved => {}
                 Created::Taken(status) => {
                     names_left -= 1;
                     if !generated || names_left == 0 {
@@ -263,7 +265,9 @@ impl Writes {
         let around = Surroundings {
             namespace: inside.as_ref().map(|namespace| &namespace.value),
             network: network.as_ref(),
+            user: ask.admission.user(),
         };
+        let definition = self.definition_of(target)?;
         let object = create::create(target, body.clone(), &self.stamp()?, &around)?;
         ask.admission.create(&object)?;
         let name = ObjectName::new(target.namespace, meta::name(&object));
@@ -275,7 +279,10 @@ impl Writes {
                     &object,
                     Some(&existing),
                 ))),
-                None => Ok(Created::Done(201, encoded(&object)?)),
+                None => {
+                    let warnings = create::warnings(target, &object);
+                    Ok(Created::Done(201, encoded(&object)?, warnings))
+                }
             };
         }
         let put = Action::Put(Box::new(draft::draft(target.kind, object.clone())?));
@@ -286,24 +293,25 @@ impl Writes {
             expect,
             action: put,
         }];
-        // The namespace must still be the one that was looked at: it may have begun to end.
-        swaps.extend(inside.map(|namespace| Swap {
-            resource: Resource::new("", "namespaces"),
-            name: ObjectName::new("", target.namespace),
-            expect: Expect::Version(namespace.version),
-            action: Action::Check,
-        }));
+        // The namespace and the definition must still be those that were looked at: they may have
+        // begun to end.
+        swaps.extend(inside.map(|inside| inside.guard(Resource::new("", "namespaces"))));
+        swaps.extend(definition.map(|definition| definition.guard(definitions())));
         match self.authority.swap(swaps).await {
             Ok((outcomes, _durable)) => {
                 let stored = stored_bytes(target, outcomes)?;
-                Ok(Created::Done(201, stored))
+                Ok(Created::Done(
+                    201,
+                    stored,
+                    create::warnings(target, &object),
+                ))
             }
             Err(Refusal::Conflict { index: 0, .. }) => {
                 let existing = self.existing(target, &resource, &name)?;
                 let status = create::already_exists(target, &object, existing.as_ref());
                 Ok(Created::Taken(status))
             }
-            Err(Refusal::Conflict { .. }) => Ok(Created::NamespaceChanged),
+            Err(Refusal::Conflict { .. }) => Ok(Created::Moved),
             Err(refusal) => Err(refused(target, refusal)),
         }
     }
@@ -321,8 +329,8 @@ impl Writes {
             let (_turn, network) = self.network(target, target.name).await?;
             let stamp = self.stamp()?;
             let around = Surroundings {
-                namespace: None,
                 network: network.as_ref(),
+                ..Surroundings::default()
             };
             let update = Update {
                 target: *target,
@@ -342,7 +350,8 @@ impl Writes {
                 DryRun::No => self.carry_out(target, &decision, &current).await?,
             };
             if let Some(stored) = stored {
-                let warnings = warnings.into_iter().chain(more).collect();
+                let told = create::warnings(target, &stored);
+                let warnings = warnings.into_iter().chain(more).chain(told).collect();
                 return Ok(Done {
                     code: 200,
                     body: encoded(&stored)?,
@@ -360,8 +369,23 @@ impl Writes {
     }
 
     fn namespace(&self, name: &str) -> Result<Option<Current>, Status> {
-        let resource = Resource::new("", "namespaces");
-        let Some(object) = self.object(&resource, &ObjectName::new("", name))? else {
+        self.clusterwide(&Resource::new("", "namespaces"), name)
+    }
+
+    /// The definition of a custom kind, refused where it is on its way out.
+    fn definition_of(&self, target: &Target) -> Result<Option<Current>, Status> {
+        if target.kind.custom.is_none() {
+            return Ok(None);
+        }
+        let name = target.kind.resource().to_string();
+        match self.clusterwide(&definitions(), &name)? {
+            Some(definition) if meta::is_deleting(&definition.value) => Err(removal::no_create()),
+            definition => Ok(definition),
+        }
+    }
+
+    fn clusterwide(&self, resource: &Resource, name: &str) -> Result<Option<Current>, Status> {
+        let Some(object) = self.object(resource, &ObjectName::new("", name))? else {
             return Ok(None);
         };
         Ok(Some(Current {
@@ -443,7 +467,24 @@ impl Writes {
 
 /// How an attempt to create ended.
 enum Created {
-    Done(u16, Bytes),
+    Done(u16, Bytes, Vec<String>),
     Taken(Status),
-    NamespaceChanged,
+    /// Its namespace or its definition changed meanwhile.
+    Moved,
+}
+
+impl Current {
+    /// That this cluster-wide object is still so when something else is stored.
+    fn guard(self, resource: Resource) -> Swap {
+        Swap {
+            resource,
+            name: ObjectName::new("", meta::name(&self.value)),
+            expect: Expect::Version(self.version),
+            action: Action::Check,
+        }
+    }
+}
+
+fn definitions() -> Resource {
+    Resource::new(custom::GROUP, "customresourcedefinitions")
 }

@@ -7,6 +7,7 @@ use super::fault::Faults;
 use super::{defaults, field};
 use crate::Status;
 use crate::catalog::Kind;
+use crate::custom::instance;
 use crate::schema::fields::{self, FieldValidation};
 use crate::schema::{decode, fill, validate};
 
@@ -29,10 +30,13 @@ pub(super) fn fit(
         .custom
         .as_ref()
         .is_some_and(|custom| custom.preserve_unknown);
-    let unknown = match keeps_unknown {
+    let mut unknown = match keeps_unknown {
         true => Vec::new(),
         false => fields::prune(object, schema.schema()),
     };
+    if kind.custom.is_some() {
+        unknown.extend(instance::coerce_metadata(object)?);
+    }
     let warnings = wanted.judge(names, repeated, &unknown)?;
     if kind.custom.is_none() {
         decode::check(object, schema, names)?;

@@ -54,7 +54,9 @@ pub(crate) fn custom_kind(api_version: &str, name: &str, plural: &str) -> Kind {
 /// Noon of a day in June, with a fixed uid.
 pub(crate) fn stamp() -> Stamp {
     Stamp {
-        now: "2025-06-01T12:00:00.5Z".parse().unwrap(),
+        now: "2025-06-01T12:00:00.5Z"
+            .parse()
+            .expect("a time as RFC 3339 has it"),
         uid: "0b8d7a3c-0000-4000-8000-000000000001".into(),
         random: [7; 8],
     }

@@ -160,7 +160,11 @@ async fn a_watch_from_the_future_waits_for_it() {
                 break assert_eq!(event.object, made);
             }
             let at: u64 = version(&event.object).parse().unwrap();
-            assert!(event.kind == "BOOKMARK" && at >= now + 3, "{}", event.object);
+            assert!(
+                event.kind == "BOOKMARK" && at >= now + 3,
+                "{}",
+                event.object
+            );
         }
         let last = stage.finish(stream).await;
         assert_eq!(last, version(&made));

@@ -168,7 +168,9 @@ async fn a_client_that_never_reads_what_is_there_is_cut() {
         stage::on_server(http, limits, async |stage: &Stage| {
             let text = "x".repeat(512 * 1024);
             for number in 0..40 {
-                stage.put(&pod("a", &format!("p{number}")).note(&text)).await;
+                stage
+                    .put(&pod("a", &format!("p{number}")).note(&text))
+                    .await;
             }
             let (stuck, slow) = (stage.client("stuck"), stage.client("slow"));
             let watch = stuck.watch("/api/v1/pods?watch=1").await;
@@ -177,15 +179,22 @@ async fn a_client_that_never_reads_what_is_there_is_cut() {
             let again = stage.client("slow");
             assert_eq!(again.get("/api/v1/nodes").await.status, 429);
             let cut = async {
-                while stage.api.gate.watches() > 0
-                    || again.get("/api/v1/nodes").await.status == 429
+                while stage.api.gate.watches() > 0 || again.get("/api/v1/nodes").await.status == 429
                 {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             };
-            tokio::time::timeout(DEADLINE, cut).await.expect("it was not cut");
-            assert!(watch.breaks_within(DEADLINE).await, "it ended as if all were well");
-            assert!(list.breaks_within(DEADLINE).await, "half a list looks like a whole one");
+            tokio::time::timeout(DEADLINE, cut)
+                .await
+                .expect("it was not cut");
+            assert!(
+                watch.breaks_within(DEADLINE).await,
+                "it ended as if all were well"
+            );
+            assert!(
+                list.breaks_within(DEADLINE).await,
+                "half a list looks like a whole one"
+            );
         })
         .await;
     }

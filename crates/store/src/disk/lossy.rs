@@ -88,7 +88,8 @@ impl LossyDisk {
         platter.durable_names = survivors;
     }
 
-    /// How many calls have changed something so far: a fault or a crash can be placed before any of them.
+    /// How many calls have changed something so far: a fault or a crash can be placed before any of
+    /// them.
     pub fn calls(&self) -> u64 {
         self.platter.lock().calls
     }

@@ -1,4 +1,5 @@
-//! What the store asks of a file system: a handful of calls, so that a model which loses unsynced writes can stand in for it.
+//! What the store asks of a file system: a handful of calls, so that a model which loses unsynced
+//! writes can stand in for it.
 
 pub mod real; // a folder on a real disk
 pub mod memory; // nothing outlives the process
@@ -12,7 +13,8 @@ pub trait Disk: Send + Sync + 'static {
     /// The names of all files.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// Makes a new, empty file; one that exists is an error. Its name is durable only after [`Disk::sync_names`].
+    /// Makes a new, empty file; one that exists is an error. Its name is durable only after
+    /// [`Disk::sync_names`].
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>>;
 
     /// Opens an existing file to read and write.
@@ -27,7 +29,8 @@ pub trait Disk: Send + Sync + 'static {
     /// Makes all names durable.
     fn sync_names(&self) -> io::Result<()>;
 
-    /// Takes the folder for this process alone, as long as the guard lives. `WouldBlock` if another has it.
+    /// Takes the folder for this process alone, as long as the guard lives. `WouldBlock` if another
+    /// has it.
     fn lock(&self) -> io::Result<Box<dyn Send + Sync>>;
 }
 

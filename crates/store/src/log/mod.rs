@@ -11,7 +11,7 @@ use object::{Object, ObjectName, Resource, Version};
 
 use crate::compact::{self, Compaction};
 use crate::disk::{Disk, File};
-use crate::entry::{FORMAT, FileMark};
+use crate::entry::{self, FORMAT, FileMark};
 use crate::failpoint;
 use crate::files::{self, Files, Role};
 use crate::reader::{Shared, Slot};
@@ -345,13 +345,16 @@ impl Log {
         self.seal();
     }
 
-    /// Writes a group that says nothing. It shows that the group before it was synced, so that
-    /// damage there is not taken for a torn write and cut off.
+    /// Writes a group that stores nothing. It shows that the group before it was synced, so that
+    /// damage there is not taken for a torn write and cut off, and how many records each table has,
+    /// so that damage is known to be a table's own.
     fn seal(&mut self) {
         if !self.unsealed || self.unsafe_since.is_some() {
             return;
         }
-        self.put(Kind::End, Address::default(), b"", b"");
+        let tables = self.tables.values();
+        let meta = entry::encode_seal(tables.map(|own| (own.slot.number, own.seq_next)));
+        self.put(Kind::End, Address::default(), &meta, b"");
         // Without a seal nothing is lost but this protection.
         if self.sync().is_ok() {
             self.unsealed = false;

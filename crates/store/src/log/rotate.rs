@@ -39,10 +39,9 @@ impl Log {
     }
 
     pub(super) fn compact_if_due(&mut self) {
-        if let Some(compaction) = &self.compaction {
-            if !compaction.finished() {
-                return;
-            }
+        let running = |compaction: &Compaction| !compaction.finished();
+        if self.compaction.as_ref().is_some_and(running) {
+            return;
         }
         if let Some(compaction) = self.compaction.take() {
             compaction.join();

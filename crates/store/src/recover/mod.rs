@@ -9,54 +9,19 @@ use std::time::Instant;
 use object::Version;
 
 use crate::disk::{Disk, File};
-use crate::entry::{CommitEntry, FORMAT, FileMark, More};
-use crate::files::{self, Role, UNFINISHED};
+use crate::entry::{self, CommitEntry, FORMAT, FileMark, More};
+use crate::files::{self, Role};
 use crate::log::Counting;
 use crate::record::{Address, Found, Kind, Record, Scan};
 use crate::row::FILE_BYTES_MAX;
 
+mod choose; // which files count
+mod open_error; // why not
 mod rebuilt; // one table, record by record
 
+use choose::{Chosen, mark_of_base};
+pub use open_error::OpenError;
 pub(crate) use rebuilt::Rebuilt;
-
-/// Why a store could not be opened. Nothing on disk was changed.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Another process has it.
-    #[error("the store is in use by another process")]
-    InUse,
-    /// It was written by a newer program.
-    #[error(
-        "the store has format {found}, this program reads up to {FORMAT}: use the newer program"
-    )]
-    Newer {
-        /// The format on disk.
-        found: u64,
-    },
-    /// It belongs to somebody else.
-    #[error("the store belongs to {found:?}, not to {wanted:?}")]
-    Foreign {
-        /// Whose it is.
-        found: String,
-        /// Who we are.
-        wanted: String,
-    },
-    /// It is a replica's and was opened as an authority's, or the other way round.
-    #[error("the store counts versions in another way: an authority and a replica cannot swap")]
-    OtherFeeder,
-    /// Its files are of two stores.
-    #[error("the file {file} is of another store")]
-    Mixed {
-        /// The file that does not belong.
-        file: String,
-    },
-    /// There are files, and not one of them can be read. To begin anew, remove them.
-    #[error("no file of the store can be read")]
-    Destroyed,
-    /// The disk failed.
-    #[error("the disk failed")]
-    Disk(#[from] io::Error),
-}
 
 /// What was found on disk.
 pub(crate) struct Recovered {
@@ -98,7 +63,12 @@ pub(crate) fn recover(
     recovery.found.number_next = chosen.number_next;
     if let Some(number) = chosen.base {
         let name = files::name(Role::Base, number);
-        recovery.read_file(number, Role::Base, disk.open(&name)?, Sealed::Yes)?;
+        let file = disk.open(&name)?;
+        (recovery.file, recovery.role) = (number, Role::Base);
+        if let Some(mark) = mark_of_base(&*file)? {
+            recovery.check_mark(&mark)?;
+        }
+        recovery.read_file(number, Role::Base, file, Sealed::Yes)?;
         recovery.close_base();
         if chosen.logs.is_empty() {
             recovery.miss_log();
@@ -114,7 +84,8 @@ pub(crate) fn recover(
         };
         recovery.read_file(number, Role::Log, disk.open(&name)?, sealed)?;
     }
-    if recovery.found.mark.is_none() && chosen.bytes > TORN_START_BYTES_MAX {
+    let nothing = recovery.found.mark.is_none() && recovery.found.tables.is_empty();
+    if nothing && chosen.bytes > TORN_START_BYTES_MAX {
         return Err(OpenError::Destroyed);
     }
     let base_is_whole = recovery.base_is_whole;
@@ -133,63 +104,6 @@ pub(crate) fn recover(
 /// A first file that a crash tore when it was made is not larger than this. A larger one in which
 /// nothing can be read was something once.
 const TORN_START_BYTES_MAX: u64 = 4096;
-
-/// The files to read.
-struct Chosen {
-    base: Option<u32>,
-    logs: Vec<u32>,
-    number_next: u32,
-    /// Files that are needless, and whether only a whole base makes them so.
-    obsolete: Vec<(String, bool)>,
-    /// Bytes of all files of the store.
-    bytes: u64,
-}
-
-impl Chosen {
-    /// The newest base that says whose it is, and the logs after it.
-    fn new(disk: &dyn Disk) -> Result<Self, OpenError> {
-        let names = disk.list()?;
-        let known = names.iter().filter_map(|name| files::parse_name(name));
-        let mut known: Vec<(u32, Role)> = known.map(|(role, number)| (number, role)).collect();
-        known.sort_unstable();
-        let mut base = None;
-        let mut bytes = 0_u64;
-        for (number, role) in known.iter().rev() {
-            let file = disk.open(&files::name(*role, *number))?;
-            bytes = bytes.saturating_add(file.size()?);
-            // A base that cannot say whose it is must not make others needless.
-            if *role == Role::Base && base.is_none() && begins_with_mark(&*file)? {
-                base = Some(*number);
-            }
-        }
-        let number_next = known.last().map_or(1, |(number, _)| number + 1);
-        let (mut logs, mut obsolete) = (Vec::new(), Vec::new());
-        for (number, role) in known {
-            match role {
-                Role::Log if base.is_none_or(|base| number > base) => logs.push(number),
-                Role::Base | Role::Log if base.is_some_and(|base| number < base) => {
-                    obsolete.push((files::name(role, number), true));
-                }
-                Role::Base | Role::Log => {}
-            }
-        }
-        if names.iter().any(|name| name == UNFINISHED) {
-            obsolete.push((UNFINISHED.to_owned(), false));
-        }
-        Ok(Self {
-            base,
-            logs,
-            number_next,
-            obsolete,
-            bytes,
-        })
-    }
-}
-
-fn begins_with_mark(file: &dyn File) -> io::Result<bool> {
-    let first = Scan::new(file)?.next()?;
-    Ok(matches!(first, Found::Record(record) if record.kind == Kind::File))
-}
 
 /// Whether a later file shows that all of this one was synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -415,9 +329,11 @@ impl Recovery {
         self.follow(record.address);
         let (file, end, number) = (self.file, record.end, record.address.table);
         if matches!(record.kind, Kind::File | Kind::End) {
-            // A base is whole if it ends so; in a log such a record only shows that a group before
-            // it was synced.
-            self.base_is_whole |= self.role == Role::Base && record.kind == Kind::End;
+            match (self.role, record.kind) {
+                (Role::Base, Kind::End) => self.base_is_whole = true,
+                (Role::Log, Kind::End) => self.seal(&record),
+                _ => {}
+            }
             return self.is_whole_to(end);
         }
         let unmarked = self.found.mark.is_none();
@@ -441,6 +357,14 @@ impl Recovery {
                 table.stage(file, &record, counted);
                 self.counted.insert(number);
             }
+        }
+    }
+
+    /// Every table must have had as many records as the seal says.
+    fn seal(&mut self, record: &Record) {
+        for (number, seq_next) in entry::decode_seal(&record.meta).unwrap_or_default() {
+            let table = self.found.tables.entry(number).or_default();
+            self.losses.missed += table.expect_next(self.file, seq_next);
         }
     }
 
@@ -537,6 +461,10 @@ impl Recovery {
         }
         let tables = &mut self.found.tables;
         tables.retain(|_, table| table.resource.is_some() || table.damage.is_some());
+        // A file that holds something and does not say whose is left alone: what comes next goes
+        // into one that does, or it could not be told apart either.
+        let unmarked = self.found.mark.is_none();
+        self.found.tail = self.found.tail.filter(|tail| !unmarked || tail.end == 0);
         if let Some(tail) = &self.found.tail {
             if self.found.torn_bytes > 0 {
                 tail.file.truncate(tail.end)?;

@@ -57,8 +57,13 @@ impl Rebuilt {
             Some(known) if *known != resource => self.hurt(file, "it has two names"),
             Some(_) => {}
         }
-        self.suspect = false;
         self.announced_in = file;
+        self.expect_next(file, seq_next)
+    }
+
+    /// The table's next record should have this number. Returns how many are missing before it.
+    pub(super) fn expect_next(&mut self, file: u32, seq_next: u64) -> u64 {
+        self.suspect = false;
         let missed = seq_next.abs_diff(self.seq_next);
         if missed > 0 {
             self.hurt(file, "records are missing before it");

@@ -7,7 +7,7 @@ use object::{Header, Object, ObjectName, Version};
 
 use crate::log::Input;
 use crate::row::Row;
-use crate::scope::Scope;
+use crate::scope::{Range, Scope};
 use crate::table::Held;
 
 /// Headers of all rows, as the replacements so far leave them.
@@ -93,20 +93,31 @@ impl Content {
         scope: &Scope,
         wanted: &BTreeSet<ObjectName>,
     ) -> Vec<(ObjectName, Box<str>)> {
-        self.found(|header| scope.contains(header) && !wanted.contains(&header.name))
+        self.found(scope, |header| !wanted.contains(&header.name))
     }
 
     /// What is in the scope and in none of the others.
     pub(super) fn only_in(&self, scope: &Scope, held: &[Held]) -> Vec<(ObjectName, Box<str>)> {
-        self.found(|header| {
-            scope.contains(header) && !held.iter().any(|held| held.scope.contains(header))
+        self.found(scope, |header| {
+            !held.iter().any(|held| held.scope.contains(header))
         })
     }
 
-    fn found(&self, wanted: impl Fn(&Header) -> bool) -> Vec<(ObjectName, Box<str>)> {
-        let headers = self.rows.values().map(Entry::header);
-        let headers = headers.filter(|header| wanted(header));
+    /// What is in the scope and meets the condition. A scope of one object looks at one only: a
+    /// node may start thousands of those at once.
+    fn found(
+        &self,
+        scope: &Scope,
+        wanted: impl Fn(&Header) -> bool,
+    ) -> Vec<(ObjectName, Box<str>)> {
+        let (one, all) = match &scope.range {
+            Range::Name(name) => (self.rows.get(name), None),
+            Range::All | Range::Namespace(_) | Range::Node(_) => (None, Some(self.rows.values())),
+        };
+        let headers = one.into_iter().chain(all.into_iter().flatten());
+        let headers = headers.map(Entry::header);
         headers
+            .filter(|header| scope.contains(header) && wanted(header))
             .map(|header| (header.name.clone(), header.uid.clone()))
             .collect()
     }

@@ -202,26 +202,13 @@ impl Fold<'_> {
         ended: Vec<Scope>,
         at: &Version,
     ) -> Result<(), Misbehaved> {
+        let before = self.standing.scopes.clone();
+        self.standing.scopes = scopes_after(&before, &resets, &ended, at)?;
         let rows: BTreeMap<ObjectName, Arc<Row>> = match self.slot {
             Some(slot) => self.log.rows(slot),
             None => BTreeMap::new(),
         };
         let mut content = Content::new(rows, &self.later);
-        let before = self.standing.scopes.clone();
-        let mut scopes = before.to_vec();
-        let goes = |held: &Held| {
-            ended.contains(&held.scope) || resets.iter().any(|reset| reset.scope == held.scope)
-        };
-        scopes.retain(|held| !goes(held));
-        for reset in &resets {
-            let (scope, floor) = (reset.scope.clone(), at.clone());
-            let held = Held { scope, floor };
-            if !scopes.contains(&held) {
-                scopes.push(held);
-            }
-        }
-        check_size(&scopes)?;
-        self.standing.scopes = scopes.into();
         for reset in resets {
             self.reset(reset, at, &before, &mut content)?;
         }
@@ -296,12 +283,38 @@ impl Fold<'_> {
     }
 }
 
-/// Whether a record can hold these scopes, and each one alone.
-fn check_size(scopes: &[Held]) -> Result<(), Misbehaved> {
-    let mut out = Vec::new();
-    entry::put_scopes(&mut out, scopes);
-    match out.len() + SCOPES_ROOM <= META_BYTES_MAX {
-        true => Ok(()),
+/// The scopes that are held after some were replaced, or started, and some ended. There may be
+/// thousands of each.
+fn scopes_after(
+    before: &[Held],
+    resets: &[Reset],
+    ended: &[Scope],
+    at: &Version,
+) -> Result<Arc<[Held]>, Misbehaved> {
+    let written = |scope: &Scope| {
+        let mut key = Vec::new();
+        scope.encode(&mut key);
+        key
+    };
+    let mut replaced: BTreeSet<Vec<u8>> = ended.iter().map(written).collect();
+    let mut started: Vec<Held> = Vec::with_capacity(resets.len());
+    let mut seen = BTreeSet::new();
+    for reset in resets {
+        let key = written(&reset.scope);
+        replaced.insert(key.clone());
+        if seen.insert(key) {
+            let (scope, floor) = (reset.scope.clone(), at.clone());
+            started.push(Held { scope, floor });
+        }
+    }
+    let kept = before
+        .iter()
+        .filter(|held| !replaced.contains(&written(&held.scope)));
+    let scopes: Vec<Held> = kept.cloned().chain(started).collect();
+    let mut record = Vec::new();
+    entry::put_scopes(&mut record, &scopes);
+    match record.len() + SCOPES_ROOM <= META_BYTES_MAX {
+        true => Ok(scopes.into()),
         false => Err(Misbehaved::TooManyScopes {
             count: scopes.len(),
         }),

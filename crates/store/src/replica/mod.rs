@@ -1,4 +1,5 @@
-//! The replica: the feeder that follows scopes, progress, resets and epochs from elsewhere. It mints nothing.
+//! The replica: the feeder that follows scopes, progress, resets and epochs from elsewhere. It
+//! mints nothing.
 //!
 //! The rules are those of "Order or reset": inside a scope an object changes only by a version of
 //! its own, so the log strictly increases; whatever cannot be ordered replaces a scope in one step,

@@ -17,13 +17,16 @@ const NAMES: [&str; 9] = [
     "a/1", "a/2", "a/3", "a-b/1", "b/1", "b/2", "b/3", "b/4", "cluster",
 ];
 
+/// A change: its version, the path, and the row after it.
+type Past = (u64, String, Option<(u64, String)>);
+
 /// What is stored of one resource, as simply as possible.
 #[derive(Default)]
 struct Model {
     /// Path to version and bytes.
     rows: BTreeMap<String, (u64, String)>,
-    /// Every change: version, path, and the row after it.
-    history: Vec<(u64, String, Option<(u64, String)>)>,
+    /// Every change.
+    history: Vec<Past>,
     /// The rows below which nothing is known, and their version.
     start: (u64, BTreeMap<String, (u64, String)>),
 }

@@ -75,7 +75,8 @@ fn halves(path: &str, uid: &str, label: &str, filling: usize) -> (String, String
     let path = name(path);
     let uid = uid.replace('/', "-");
     let head = format!(
-        r#"{{"metadata":{{"name":"{}","namespace":"{}","uid":"{uid}","labels":{{"app":"{label}"}},"resourceVersion":""#,
+        r#"{{"metadata":{{"name":"{}","namespace":"{}","uid":"{uid}",
+            "labels":{{"app":"{label}"}},"resourceVersion":""#,
         path.name(),
         path.namespace()
     );

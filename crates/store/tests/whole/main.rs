@@ -1,8 +1,12 @@
 //! The store as its users see it: through its public doors, against models, crashes and damage.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod bench_objects; // objects, drafts and chance
 mod authority_model; // random swaps against a simple model
 mod replica_model; // random cuts against a simple source
+mod replica_source; // the cluster, as a hub sees it
+mod replica_rules; // how a replica follows, one sentence each
 mod rules; // one sentence each: what was wrong once, or could be
 mod power; // the power goes, the disk fills, a sync fails
 mod kill; // the process dies at each named place

@@ -210,8 +210,11 @@ fn check(disk: &LossyDisk, short: &Short, context: &str) {
     assert!(found(&authority).contains_key(&(pods(), "after/crash".into())));
 }
 
+/// Decides what a crash keeps, write by write.
+type Keep = Box<dyn FnMut() -> bool>;
+
 /// Ways in which a crash decides what to keep of what was not synced.
-fn patterns() -> Vec<(&'static str, Box<dyn FnMut() -> bool>)> {
+fn patterns() -> Vec<(&'static str, Keep)> {
     let mut chance = Chance(99);
     let mut odd = false;
     vec![

@@ -1,100 +1,20 @@
 //! Random cuts, resets, epochs, repeats and restarts of a replica, against a small source.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use host::Clock;
+use object::Object;
 use object::select::Selector;
-use object::{Header, Object};
 use store::disk::memory::MemoryDisk;
 use store::replica::{Change, Cut, CutEnd, Misbehaved, Refusal, Reset};
 use store::{At, Ended, Part, Range, Refused, Replica, Scope, Step, Want, Watch, What};
 
 use crate::bench_objects::*;
+use crate::replica_source::{
+    Concern, NAMES, Past, Rows, Source, concerns, headers, possible_scopes,
+};
 
 const STEPS: usize = 10_000;
-const NAMES: [&str; 8] = ["a/1", "a/2", "a/3", "b/1", "b/2", "b/3", "c/1", "c/2"];
-
-type Rows = BTreeMap<String, Object>;
-
-/// The cluster, as a hub sees it.
-struct Source {
-    epoch: u64,
-    version: u64,
-    rows: Rows,
-    /// The version at which each object that went did so: path, uid, version.
-    graves: Vec<(String, Box<str>, u64)>,
-    uids: u64,
-}
-
-impl Source {
-    fn change(&mut self, chance: &mut Chance) {
-        let path = *chance.pick(&NAMES);
-        self.version += 1 + chance.below(3) as u64;
-        let label = *chance.pick(&["red", "blue"]);
-        match self.rows.get(path) {
-            Some(object) if chance.one_in(3) => {
-                let uid = object.header.uid.clone();
-                self.rows.remove(path);
-                self.graves.push((path.into(), uid, self.version));
-            }
-            Some(object) => {
-                let object = self::object(path, &object.header.uid, label, self.version);
-                self.rows.insert(path.into(), object);
-            }
-            None => {
-                self.uids += 1;
-                let object = self::object(path, &format!("u{}", self.uids), label, self.version);
-                self.rows.insert(path.into(), object);
-            }
-        }
-    }
-
-    fn view(&self, scopes: &[Scope]) -> Rows {
-        let mine = |object: &&Object| scopes.iter().any(|scope| scope.contains(&object.header));
-        let rows = self.rows.values().filter(mine).cloned();
-        rows.map(|object| (object.header.name.as_str().to_owned(), object))
-            .collect()
-    }
-
-    /// What leads from what a node holds to what it should hold. An object that left the view by a
-    /// change of its labels goes at the version of that change.
-    fn changes(&self, held: &Rows, scopes: &[Scope]) -> Vec<Change> {
-        let view = self.view(scopes);
-        let mut changes: Vec<(u64, Change)> = Vec::new();
-        for (path, old) in held {
-            let kept = view
-                .get(path)
-                .filter(|new| new.header.uid == old.header.uid);
-            if kept.is_some() {
-                continue;
-            }
-            let (uid, name) = (old.header.uid.clone(), old.header.name.clone());
-            let grave = self.graves.iter().find(|grave| grave.1 == uid);
-            let left = self.rows.get(path).map(|now| number(&now.header.version));
-            let at = grave.map(|grave| grave.2).or(left).unwrap();
-            let version = version(at);
-            changes.push((at, Change::Delete { name, uid, version }));
-        }
-        for (path, new) in view {
-            let same = held.get(&path).filter(|old| old.header == new.header);
-            if same.is_none() {
-                changes.push((number(&new.header.version), Change::Put(new)));
-            }
-        }
-        changes.sort_by_key(|(at, _)| *at);
-        changes.into_iter().map(|(_, change)| change).collect()
-    }
-}
-
-/// A step of the node's own history.
-enum Past {
-    Changed(u64, String),
-    /// A scope was replaced: what differed.
-    Reset(Vec<Object>),
-    /// A scope ended: it, and those that were left.
-    Ended(Scope, Vec<Scope>),
-}
 
 struct Follower {
     watch: Watch,
@@ -129,25 +49,6 @@ struct Counts {
     epochs: usize,
     repeated: usize,
     refused: usize,
-}
-
-fn headers(rows: &Rows) -> impl Iterator<Item = &Header> {
-    rows.values().map(|object| &object.header)
-}
-
-fn possible_scopes() -> Vec<Scope> {
-    let red = Selector::parse("app=red", "").unwrap();
-    vec![
-        Scope::all(),
-        Scope::of(Range::Namespace("a".into())),
-        Scope::of(Range::Namespace("b".into())),
-        Scope::of(Range::Name(name("c/1"))),
-        Scope::of(Range::Name(name("a/2"))),
-        Scope {
-            range: Range::All,
-            selector: red,
-        },
-    ]
 }
 
 impl Run {
@@ -216,14 +117,6 @@ impl Run {
         let (applied, _) = self.replica().apply_blocking(cut)?;
         self.counts.repeated += applied.repeated;
         Ok(())
-    }
-
-    fn progress(&mut self) -> CutEnd {
-        CutEnd {
-            progress: version(self.source.version),
-            resets: vec![],
-            ended: vec![],
-        }
     }
 
     /// A cut in pieces, some of them sent twice.
@@ -372,7 +265,8 @@ impl Run {
         }
         self.source.rows = rows;
         self.source.graves.clear();
-        let stale = self.apply(vec![], Some(self.progress_only()));
+        let progress = self.progress();
+        let stale = self.apply(vec![], Some(progress));
         assert!(matches!(
             stale,
             Err(Refusal::Misbehaved(Misbehaved::EpochWithoutReset { .. }))
@@ -397,7 +291,7 @@ impl Run {
         }
     }
 
-    fn progress_only(&self) -> CutEnd {
+    fn progress(&self) -> CutEnd {
         CutEnd {
             progress: version(self.source.version),
             resets: vec![],
@@ -570,38 +464,6 @@ impl Run {
             }
         }
         (follower.at, follower.shown) = (at, at);
-    }
-}
-
-#[derive(Debug, PartialEq)]
-enum Concern {
-    No,
-    Event,
-    Ends,
-    /// A scope ended and another covers the watcher: it goes on if that one is not replaced too.
-    MayEnd,
-}
-
-fn concerns(past: &Past, want: &Want) -> Concern {
-    match past {
-        Past::Changed(_, path) => match &want.range {
-            Range::All => Concern::Event,
-            Range::Namespace(namespace) if name(path).namespace() == &**namespace => Concern::Event,
-            Range::Name(wanted) if wanted.as_str() == path => Concern::Event,
-            _ => Concern::No,
-        },
-        Past::Reset(differs) => {
-            match differs
-                .iter()
-                .any(|object| want.range.contains(&object.header))
-            {
-                true => Concern::Ends,
-                false => Concern::No,
-            }
-        }
-        Past::Ended(_, left) if !left.iter().any(|scope| scope.covers(want)) => Concern::Ends,
-        Past::Ended(scope, _) if scope.covers(want) => Concern::MayEnd,
-        Past::Ended(..) => Concern::No,
     }
 }
 

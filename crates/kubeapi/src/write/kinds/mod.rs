@@ -9,7 +9,7 @@ pub mod service_account; // what each namespace is given
 pub mod pod; // what may change in a pod
 pub mod container; // containers, their ports, probes and resources
 pub mod volume; // the volumes of a pod
-pub mod selector; // label selectors in specs
+pub(super) mod selector; // label selectors in specs
 pub mod workload; // what runs pods
 pub mod batch; // jobs and cron jobs
 pub mod schedule; // the times of a cron job
@@ -27,7 +27,7 @@ use super::{Part, Stamp, Surroundings, Target, field};
 use crate::Status;
 
 /// Gives a new object what only the server gives, and takes out what only the server may set.
-pub(super) fn prepare_new(target: &Target, object: &mut Value) {
+pub(super) fn prepare_new(target: &Target, object: &mut Value, around: &Surroundings) {
     let own_status = target.kind.subresource("status").is_some();
     if own_status {
         field::remove(object, "status");
@@ -51,7 +51,7 @@ pub(super) fn prepare_new(target: &Target, object: &mut Value) {
         }
         ("batch", "jobs") => batch::prepare_new_job(object),
         ("certificates.k8s.io", "certificatesigningrequests") => {
-            rest::prepare_new_signing_request(object);
+            rest::prepare_new_signing_request(object, around.user);
         }
         _ => {}
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::container::{check_amount, check_not_negative};
 use super::workload::check_share;
 use super::{event, selector};
+use crate::who::User;
 use crate::write::fault::{Faults, Path};
 use crate::write::update::Update;
 use crate::write::{Part, field, meta, names};
@@ -88,12 +89,20 @@ pub(super) fn check_node_update(new: &Value, old: &Value, faults: &mut Faults) {
     }
 }
 
-/// Who asks is written by the server, never taken from the request. The caller fills it in from who
-/// was authenticated.
-pub(super) fn prepare_new_signing_request(request: &mut Value) {
+/// Who asks is written by the server, never taken from the request.
+pub(super) fn prepare_new_signing_request(request: &mut Value, user: Option<&User>) {
     let spec = field::object_mut(request, "spec");
     for key in ["username", "uid", "groups", "extra"] {
         field::remove(spec, key);
+    }
+    let Some(user) = user else { return };
+    field::set(spec, "username", user.name.as_str());
+    field::set(spec, "groups", user.groups.clone());
+    if !user.uid.is_empty() {
+        field::set(spec, "uid", user.uid.as_str());
+    }
+    if !user.extra.is_empty() {
+        field::set(spec, "extra", serde_json::json!(user.extra));
     }
 }
 

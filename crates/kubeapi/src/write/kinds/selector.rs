@@ -46,7 +46,7 @@ pub(super) fn is_empty(selector: &Value) -> bool {
 }
 
 /// Whether a selector matches `labels`.
-pub(super) fn matches(selector: &Value, labels: &Value) -> bool {
+pub(in crate::write) fn matches(selector: &Value, labels: &Value) -> bool {
     let equal = |(key, value): (&String, &Value)| {
         value.as_str().is_some() && labels.get(key).and_then(Value::as_str) == value.as_str()
     };

@@ -10,6 +10,7 @@ mod pod;
 mod workload;
 mod small;
 mod patch;
+mod cluster;
 mod perform;
 
 use serde_json::{Value, json};
@@ -35,6 +36,7 @@ fn made(kind: &Kind, body: Value) -> Result<Value, Status> {
     let around = Surroundings {
         namespace: Some(&namespace),
         network: Some(&network),
+        user: None,
     };
     creation::create(&target, body, &testing::stamp(), &around)
 }
@@ -65,6 +67,7 @@ fn put_part(kind: &Kind, part: Part, current: &Value, body: Value) -> Result<Dec
         around: Surroundings {
             namespace: None,
             network: Some(&network),
+            user: None,
         },
     };
     updating::update(&update, current, body)

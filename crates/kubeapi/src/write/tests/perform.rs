@@ -1,119 +1,18 @@
 //! Writes through a real authority, with the real kinds and their schemas.
 
-use std::sync::Arc;
-
-use host::Clock;
-use object::Resource;
 use object::select::Selector;
 use serde_json::json;
-use store::disk::memory::MemoryDisk;
-use store::{Authority, Options};
 
+use super::cluster::*;
 use super::*;
-use crate::catalog::Catalog;
+use crate::custom;
+use crate::custom::scale::ScalePaths;
 use crate::schema::fields::FieldValidation;
+use crate::write::Ask;
 use crate::write::admit::Trusted;
-use crate::write::kinds::service::NODE_PORTS;
 use crate::write::options::{DeleteOptions, DryRun};
 use crate::write::patch::Patch;
 use crate::write::upkeep::Round;
-use crate::write::{Ask, Done, Writes, scale};
-
-/// An embedded cluster with nothing in it but its namespaces.
-struct Cluster {
-    writes: Writes,
-    authority: Authority,
-    catalog: Catalog,
-}
-
-impl Cluster {
-    async fn start() -> Self {
-        let disk = Arc::new(MemoryDisk::default());
-        let authority = Authority::open(disk, Options::new("test"), Clock::machine()).unwrap();
-        let catalog = Catalog::new();
-        let resources: Vec<Resource> = catalog
-            .snapshot()
-            .kinds()
-            .map(|kind| kind.resource())
-            .collect();
-        authority.open_tables(resources).await.unwrap();
-        let ranges = vec!["10.96.0.0/16".parse().unwrap()];
-        let writes = Writes::new(authority.clone(), Clock::machine(), ranges, NODE_PORTS);
-        let cluster = Self {
-            writes,
-            authority,
-            catalog,
-        };
-        cluster.look_after().await;
-        cluster
-    }
-
-    async fn look_after(&self) -> Round {
-        self.writes
-            .look_after_namespaces(&self.catalog.snapshot(), "PEM")
-            .await
-            .unwrap()
-    }
-
-    fn kind(&self, api_version: &str, plural: &str) -> Arc<Kind> {
-        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-        self.catalog.find(group, version, plural).unwrap()
-    }
-
-    async fn create(&self, kind: &Kind, body: Value) -> Result<Value, Status> {
-        let target = place(kind, "");
-        self.writes
-            .create(&ask(target), body)
-            .await
-            .map(|done| answered(&done))
-    }
-
-    async fn update(&self, kind: &Kind, name: &str, body: Value) -> Result<Value, Status> {
-        self.writes
-            .update(&ask(place(kind, name)), body)
-            .await
-            .map(|done| answered(&done))
-    }
-
-    async fn delete(&self, kind: &Kind, name: &str) -> Result<Value, Status> {
-        let options = DeleteOptions::default();
-        self.writes
-            .delete(&place(kind, name), &options, &Trusted)
-            .await
-            .map(|done| answered(&done))
-    }
-
-    fn read(&self, kind: &Kind, name: &str) -> Option<Value> {
-        let target = place(kind, name);
-        self.writes
-            .read(&target)
-            .unwrap()
-            .map(|current| current.value)
-    }
-}
-
-fn place<'a>(kind: &'a Kind, name: &'a str) -> Target<'a> {
-    Target {
-        kind,
-        namespace: if kind.namespaced { "default" } else { "" },
-        name,
-    }
-}
-
-fn ask(target: Target<'_>) -> Ask<'_> {
-    Ask {
-        target,
-        part: Part::Whole,
-        dry_run: DryRun::No,
-        fields: FieldValidation::Strict,
-        repeated: &[],
-        admission: &Trusted,
-    }
-}
-
-fn answered(done: &Done) -> Value {
-    serde_json::from_slice(&done.body).unwrap()
-}
 
 #[tokio::test]
 async fn what_is_created_is_read_back_with_its_version() {
@@ -197,7 +96,7 @@ async fn a_dry_run_answers_and_stores_nothing() {
 
 #[tokio::test]
 async fn writers_that_meet_both_succeed_unless_they_name_a_version() {
-    let cluster = Arc::new(Cluster::start().await);
+    let cluster = Cluster::start().await;
     let kind = cluster.kind("v1", "configmaps");
     cluster.create(&kind, config_map()).await.unwrap();
     let patch = |index: usize| {
@@ -313,11 +212,16 @@ async fn both_event_apis_write_the_same_object() {
 async fn a_scale_changes_the_count_alone() {
     let cluster = Cluster::start().await;
     let kind = cluster.kind("apps/v1", "deployments");
-    let made = cluster.create(&kind, deployment()).await.unwrap();
+    cluster.create(&kind, deployment()).await.unwrap();
     let target = place(&kind, "web");
-    let mut wanted = scale::of(&made);
-    wanted["spec"]["replicas"] = json!(4);
-    let rule = |current: &Value| scale::applied(&target, current, &wanted);
+    let paths = ScalePaths::of_kind(&kind).unwrap();
+    let rule = |current: &Value| {
+        let mut wanted = paths.read(current)?;
+        wanted["spec"]["replicas"] = json!(4);
+        let mut object = current.clone();
+        paths.write(&mut object, &wanted, ("apps", "deployments"))?;
+        Ok(object)
+    };
     cluster
         .writes
         .change_with(&ask(target), rule)
@@ -451,4 +355,69 @@ async fn a_store_without_the_table_refuses_and_says_nothing_of_itself() {
             .await
             .is_ok()
     );
+}
+
+fn definition() -> Value {
+    let spec = json!({
+        "type": "object",
+        "properties": {"n": {"type": "integer", "minimum": 1, "default": 5}}
+    });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+            }]
+        }
+    })
+}
+
+#[tokio::test]
+async fn a_custom_kind_comes_is_used_and_goes() {
+    let cluster = Cluster::start().await;
+    let definitions = cluster.kind("apiextensions.k8s.io/v1", "customresourcedefinitions");
+    cluster.create(&definitions, definition()).await.unwrap();
+    let settle = async || {
+        let catalog = cluster.catalog.snapshot();
+        cluster
+            .writes
+            .look_after_definitions(&catalog)
+            .await
+            .unwrap()
+    };
+    settle().await;
+    settle().await;
+    let settled = cluster.read(&definitions, "things.example.com").unwrap();
+    let kinds = custom::served(settled.to_string().as_bytes()).unwrap();
+    cluster.catalog.set_custom("things.example.com", kinds);
+    let things = cluster.kind("example.com/v1", "things");
+
+    let thing = |name: &str| {
+        json!({
+            "apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": name}, "spec": {}
+        })
+    };
+    let stored = cluster.create(&things, thing("t")).await.unwrap();
+    assert_eq!(stored["spec"]["n"], 5, "the schema's default");
+    let mut low = stored.clone();
+    low["spec"]["n"] = json!(0);
+    let refused = cluster.update(&things, "t", low).await.unwrap_err();
+    assert_eq!(refused.code, 422);
+    let mut odd = thing("odd");
+    odd["metadata"]["labels"] = json!("none");
+    assert_eq!(cluster.create(&things, odd).await.unwrap_err().code, 400);
+
+    cluster
+        .delete(&definitions, "things.example.com")
+        .await
+        .unwrap();
+    let late = cluster.create(&things, thing("late")).await.unwrap_err();
+    assert_eq!(late.code, 405, "{late}");
+    assert_eq!(settle().await, 0);
+    assert_eq!(cluster.read(&things, "t"), None);
+    assert_eq!(cluster.read(&definitions, "things.example.com"), None);
 }

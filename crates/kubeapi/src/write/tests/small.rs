@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::who::User;
 
 fn secrets() -> Kind {
     testing::plain_kind("v1", "Secret", "secrets")
@@ -215,6 +216,18 @@ fn a_signing_request_is_approved_through_its_own_door() {
             "username": "root", "groups": ["system:masters"]
         }
     });
+    let target = Target {
+        kind: &kind,
+        namespace: "",
+        name: "",
+    };
+    let around = Surroundings {
+        user: Some(&User::new("alice", ["team"])),
+        ..Surroundings::default()
+    };
+    let told = creation::create(&target, body.clone(), &testing::stamp(), &around).unwrap();
+    assert_eq!(told["spec"]["username"], "alice");
+    assert_eq!(told["spec"]["groups"], json!(["team"]));
     let current = stored(&kind, body);
     assert_eq!(
         current["spec"].get("username"),

@@ -2,7 +2,6 @@
 //! complete. Pure: no disk, no clock.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,6 +9,8 @@ use object::{ObjectName, Version};
 
 use crate::row::{Event, Fate, Replaced, Row, Swapped, What};
 use crate::scope::{Range, Scope, Want};
+
+mod scan; // rows as they are, and as they were
 
 /// What is written before a commit makes it count.
 #[derive(Debug)]
@@ -100,8 +101,8 @@ pub(crate) struct Table {
     /// Where the numbering was when the table last started afresh: who stands before it watched
     /// something that is no more.
     afresh_from: u64,
-    /// History is whole above this version, and holds nothing at or below it. Nothing while there
-    /// was no commit.
+    /// History is whole above this version. It may hold steps at the version itself, for those who
+    /// watch; the rows at the floor have them. Nothing while there was no commit.
     floor: Option<Version>,
     standing: Standing,
     /// Bytes of rows that only history holds.
@@ -129,7 +130,8 @@ pub struct Retention {
 }
 
 impl Default for Retention {
-    /// A client that comes back within ten minutes, or within the last thousand changes, need not list again.
+    /// A client that comes back within ten minutes, or within the last thousand changes, need not
+    /// list again.
     fn default() -> Self {
         Self {
             events_max: 100_000,
@@ -169,8 +171,14 @@ impl Table {
         self.history_bytes
     }
 
-    pub(crate) fn history(&self) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
-        self.history.iter().map(|step| &step.event)
+    /// The steps that lead from the rows at the floor to the rows of now.
+    pub(crate) fn history(&self) -> impl Iterator<Item = &Arc<Event>> {
+        let steps = self.history.iter().map(|step| &step.event);
+        steps.filter(|event| {
+            self.floor
+                .as_ref()
+                .is_none_or(|floor| event.version > *floor)
+        })
     }
 
     /// Forgets everything. Step numbers are not used again, so that nobody who watches takes new
@@ -246,10 +254,13 @@ impl Table {
             events.push(event);
         }
         if self.floor.is_none() {
+            // Nobody can have seen anything before the first commit: there is no history yet.
             self.floor.clone_from(&standing.version);
+            self.history_from += self.history.len() as u64;
+            self.history.clear();
+            self.history_bytes = 0;
         }
         self.standing = standing;
-        self.drop_below_floor();
         Ok(events)
     }
 
@@ -337,26 +348,12 @@ impl Table {
             if !over {
                 break;
             }
-            self.floor = Some(oldest.event.version.clone());
-            self.drop_below_floor();
-        }
-        self.history_from != before
-    }
-
-    /// Drops the steps at and below the floor. Several may share its version: what is left must
-    /// lead from the rows at the floor to the rows of now, and no step may count twice.
-    fn drop_below_floor(&mut self) {
-        let Some(floor) = &self.floor else {
-            return;
-        };
-        while let Some(oldest) = self.history.front() {
-            if oldest.event.version > *floor {
-                break;
-            }
             self.history_bytes -= held_bytes(&oldest.event);
+            self.floor = Some(oldest.event.version.clone());
             self.history.pop_front();
             self.history_from += 1;
         }
+        self.history_from != before
     }
 
     /// The number of the first step after `version`.
@@ -394,92 +391,11 @@ impl Table {
         Ok(scope_floor.max(floor).clone())
     }
 
-    /// The rows that differ between now and `version`, as they were then.
-    fn undo(&self, version: &Version) -> BTreeMap<&ObjectName, Option<&Arc<Row>>> {
-        let mut then = BTreeMap::new();
-        for step in self
-            .history
-            .iter()
-            .rev()
-            .take_while(|step| step.event.version > *version)
-        {
-            for (before, after) in pairs(&step.event.what).rev() {
-                let row = after.or(before).expect("a step has a row");
-                // Going back, the oldest step after the version has the last word.
-                then.insert(&row.header.name, before);
-            }
-        }
-        then
-    }
-
-    /// Rows of `range` with names from `from` on, in order, as they were at `version` (now, if it
-    /// is nothing).
-    pub(crate) fn scan<'a>(
-        &'a self,
-        range: &Range,
-        from: Option<&str>,
-        version: Option<&Version>,
-    ) -> impl Iterator<Item = &'a Arc<Row>> + use<'a> {
-        let (low, high) = bounds(range, from);
-        let low: Bound<&str> = low.as_ref().map(String::as_str);
-        let high: Bound<&str> = high.as_ref().map(String::as_str);
-        let undone = match version {
-            Some(version) => self.undo(version),
-            None => BTreeMap::new(),
-        };
-        let undone: BTreeMap<&str, Option<&Arc<Row>>> = undone
-            .into_iter()
-            .map(|(name, row)| (name.as_str(), row))
-            .collect();
-        let missing: Vec<&Arc<Row>> = match sane(low, high) {
-            true => undone
-                .range::<str, _>((low, high))
-                .filter(|(name, _)| !self.rows.contains_key(**name))
-                .filter_map(|(_, row)| *row)
-                .collect(),
-            false => Vec::new(),
-        };
-        let current = sane(low, high).then(|| self.rows.range::<str, _>((low, high)));
-        let current = current
-            .into_iter()
-            .flatten()
-            .filter_map(move |(name, row)| match undone.get(name.as_str()) {
-                Some(before) => *before,
-                None => Some(row),
-            });
-        Merged {
-            left: current.peekable(),
-            right: missing.into_iter().peekable(),
-        }
-    }
-
     /// The rows at the floor: where history starts.
     pub(crate) fn base(&self) -> Vec<Arc<Row>> {
         match &self.floor {
             Some(floor) => self.scan(&Range::All, None, Some(floor)).cloned().collect(),
             None => Vec::new(),
-        }
-    }
-}
-
-/// Two ascending sequences of rows as one.
-struct Merged<L: Iterator, R: Iterator> {
-    left: std::iter::Peekable<L>,
-    right: std::iter::Peekable<R>,
-}
-
-impl<'a, L, R> Iterator for Merged<L, R>
-where
-    L: Iterator<Item = &'a Arc<Row>>,
-    R: Iterator<Item = &'a Arc<Row>>,
-{
-    type Item = &'a Arc<Row>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match (self.left.peek(), self.right.peek()) {
-            (Some(left), Some(right)) if right.header.name < left.header.name => self.right.next(),
-            (Some(_), _) => self.left.next(),
-            (None, _) => self.right.next(),
         }
     }
 }
@@ -504,34 +420,4 @@ fn held_bytes(event: &Event) -> u64 {
         .filter_map(|(before, _)| before)
         .map(|row| u64::from(row.bytes_len()))
         .sum()
-}
-
-fn sane(low: Bound<&str>, high: Bound<&str>) -> bool {
-    match (low, high) {
-        (Bound::Excluded(low) | Bound::Included(low), Bound::Excluded(high)) => low < high,
-        (Bound::Included(low), Bound::Included(high)) => low <= high,
-        (Bound::Excluded(low), Bound::Included(high)) => low < high,
-        _ => true,
-    }
-}
-
-fn bounds(range: &Range, from: Option<&str>) -> (Bound<String>, Bound<String>) {
-    let (low, high) = match range {
-        Range::All | Range::Node(_) => (Bound::Unbounded, Bound::Unbounded),
-        // '0' is the character after '/': every name in the namespace lies between the two.
-        Range::Namespace(namespace) => (
-            Bound::Included(format!("{namespace}/")),
-            Bound::Excluded(format!("{namespace}0")),
-        ),
-        Range::Name(name) => (
-            Bound::Included(name.as_str().to_owned()),
-            Bound::Included(name.as_str().to_owned()),
-        ),
-    };
-    let low = match (from, low) {
-        (Some(from), Bound::Included(low)) if *from < *low => Bound::Included(low),
-        (Some(from), _) => Bound::Included(from.to_owned()),
-        (None, low) => low,
-    };
-    (low, high)
 }

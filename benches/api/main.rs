@@ -1,0 +1,69 @@
+//! The API of the real program over TLS: what each kind of request costs. Prints a table.
+//!
+//! Client and program share the machine, so the rate is that of both; the processor time is the
+//! program's alone. `cargo bench --bench api -- get list` runs only these.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a client stands outside the program: it has its own sockets and clock"
+)]
+
+#[path = "../../tests/load/client.rs"]
+mod client; // connections
+#[path = "../../tests/load/cluster.rs"]
+mod cluster; // the program, from outside
+#[path = "../../tests/load/event.rs"]
+mod event; // what is read of an event
+mod figures; // rates, latencies, processor time -> rows of a table
+#[path = "../../tests/load/objects.rs"]
+mod objects; // what the load is made of
+mod requests; // get, list, create, update
+mod watches; // one change to many watchers
+
+use cluster::{Cluster, Storage};
+use figures::Table;
+
+/// The parts, in the order in which they run.
+const PARTS: [&str; 8] = [
+    "idle", "create", "get", "list", "update", "fanout", "own", "memory",
+];
+
+#[tokio::main(worker_threads = 2)]
+async fn main() {
+    // Cargo adds a word of its own.
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .collect();
+    if let Some(unknown) = words.iter().find(|word| !PARTS.contains(&word.as_str())) {
+        eprintln!(
+            "there is no part {unknown:?}; there are: {}",
+            PARTS.join(", ")
+        );
+        std::process::exit(2);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let home = folder.path().join("cluster");
+    let cluster = Cluster::start(&home, Storage::Disk);
+    let mut table = Table::new();
+    for part in PARTS {
+        if words.is_empty() || words.iter().any(|word| word == part) {
+            run(part, &cluster, &mut table).await;
+        }
+    }
+}
+
+async fn run(part: &str, cluster: &Cluster, table: &mut Table) {
+    match part {
+        "idle" => requests::idle(cluster, table).await,
+        "create" => requests::create(cluster, table).await,
+        "get" => requests::get(cluster, table).await,
+        "list" => requests::list(cluster, table).await,
+        "update" => requests::update(cluster, table).await,
+        "fanout" => watches::fanout(cluster, table).await,
+        "own" => watches::own_objects(cluster, table).await,
+        "memory" => requests::memory(table).await,
+        _ => unreachable!("words were checked"),
+    }
+}
