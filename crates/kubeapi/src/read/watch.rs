@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use host::{Clock, Shutdown};
 use object::{Version, splice};
-use store::{At, Ended, Event, Gauge, Page, Part, Reader, Refused, Row, Step, Want, Watch, What};
+use store::{At, Ended, Event, Page, Part, Reader, Refused, Row, Step, Want, Watch, What};
 
 use super::encode::{Bookmark, Encoder, EventKind, error_event};
 use super::options::{Start, WatchOptions};
@@ -47,6 +47,8 @@ pub struct Watching {
 struct Initial {
     page: Page,
     sent: usize,
+    /// Whether a bookmark tells the client that this was all.
+    marked: bool,
 }
 
 /// How a watch begins: with a stream, or with a stream that only says why there is none.
@@ -75,16 +77,18 @@ pub async fn watch(
     options: &WatchOptions,
     around: Surroundings,
 ) -> Result<Begun, Status> {
-    if let Start::State(Some(version)) = &options.start {
-        wait_for(reader, &encoder.kind, version).await?;
+    if let Start::MarkedState(Some(version)) = &options.start {
+        wait_for(reader, &want, version).await?;
     }
     let (from, initial) = match &options.start {
         Start::After(version) => (version.clone(), None),
-        Start::State(_) => {
+        Start::State | Start::MarkedState(_) => {
             let page = reader
                 .page(&want, &At::Now, &Part::default())
                 .map_err(refused)?;
-            (page.version.clone(), Some(Initial { page, sent: 0 }))
+            let marked = options.bookmarks && options.start != Start::State;
+            let (version, sent) = (page.version.clone(), 0);
+            (version, Some(Initial { page, sent, marked }))
         }
         Start::Now => {
             reader.floor(&want).map_err(refused)?;
@@ -127,11 +131,6 @@ pub async fn watch(
 const LASTING_MAX_SECONDS: u64 = 24 * 3600;
 
 impl Watching {
-    /// Tells from outside how far the watch lags.
-    pub fn gauge(&self) -> Gauge {
-        self.watch.gauge()
-    }
-
     /// What to do next, without waiting.
     pub fn turn(&mut self) -> Turn {
         if self.done {
@@ -171,7 +170,11 @@ impl Watching {
             // The last bookmark lets the client come back without a gap and without a list.
             self.bookmarks = !over;
             self.bookmark_at = now + BOOKMARK_EVERY;
-            return self.bookmark(&progress, Bookmark::Progress).map(Turn::Send);
+            // A watch that started in the future has nothing to say before that comes.
+            let reached = self.reader.version(&self.want.resource);
+            if reached.is_some_and(|reached| progress <= reached) {
+                return self.bookmark(&progress, Bookmark::Progress).map(Turn::Send);
+            }
         }
         Ok(if over || self.shutdown.is_triggered() {
             Turn::End
@@ -189,7 +192,7 @@ impl Watching {
         tokio::select! {
             () = self.shutdown.triggered() => {}
             () = self.watch.changed() => {}
-            () = tokio::time::sleep_until(until.into()) => {}
+            () = self.clock.sleep_until(until) => {}
         }
     }
 
@@ -216,9 +219,9 @@ impl Watching {
             );
         }
         if initial.sent == initial.page.rows.len() {
-            let version = initial.page.version.clone();
+            let (version, marked) = (initial.page.version.clone(), initial.marked);
             self.initial = None;
-            if self.bookmarks {
+            if marked {
                 out.extend(self.bookmark(&version, Bookmark::InitialEnd)?);
             }
         }
