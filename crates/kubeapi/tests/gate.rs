@@ -2,6 +2,7 @@
 //!
 //! `docs/conformance.md` says which upstream case each test re-expresses.
 #![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
+#![allow(unreachable_pub, reason = "this is the whole crate")]
 
 mod stage; // a server over each feeder, something to drive it with, and clients
 mod get; // one object

@@ -21,7 +21,7 @@ use crate::read::encode::Encoder;
 use crate::read::options::{ListOptions, WatchOptions};
 use crate::read::watch::{Begun, Surroundings};
 use crate::read::{get, list, question, watch};
-use crate::request::{Form, Query, ResourcePath, Shape};
+use crate::request::{Form, Query, ResourcePath};
 use crate::table::Include;
 use crate::write::order::{Order, Verb, WrittenBody};
 
@@ -208,11 +208,12 @@ async fn write(
 }
 
 fn encoder(asked: &Asked, kind: Arc<Kind>) -> Result<Encoder, Status> {
-    let form = Form::negotiate(&accept(&asked.headers), asked.query.switch("pretty"))?;
+    let (accept, pretty) = (accept(&asked.headers), asked.query.switch("pretty"));
     // A question has no metadata: there is nothing to make another shape of.
-    if reviews::is_review(&kind) && form.shape != Shape::Whole {
-        return Err(Status::not_acceptable(JSON));
-    }
+    let form = match reviews::is_review(&kind) {
+        true => Form::negotiate_whole(&accept, pretty)?,
+        false => Form::negotiate(&accept, pretty)?,
+    };
     let include = Include::parse(asked.query.text("includeObject"))?;
     Ok(Encoder::new(kind, form, include))
 }

@@ -84,6 +84,10 @@ impl Payload {
         }
     }
 
+    pub(super) fn empty() -> Self {
+        Self::new(Source::Full(None))
+    }
+
     pub(super) fn full(bytes: Bytes) -> Self {
         Self::new(Source::Full(Some(bytes)))
     }

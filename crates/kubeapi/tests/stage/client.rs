@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -147,25 +148,34 @@ impl Client {
     pub async fn exchange(&self, request: http::request::Builder, body: Bytes) -> Reply {
         let request = self.addressed(request, body);
         let mut kept = self.kept.lock().await;
-        let mut sender = match kept.take() {
-            Some(sender) if sender.is_usable() => sender,
-            _ => self.connect().await,
-        };
+        let reused = kept.take().filter(Sender::is_usable);
         let answered = async {
-            let response = sender.send(request).await.unwrap();
-            let (parts, body) = response.into_parts();
-            let body = body.collect().await.unwrap().to_bytes();
-            (parts, body)
+            if let Some(mut sender) = reused {
+                // A connection that was kept may have been closed meanwhile: then a new one is
+                // used, as every client does.
+                if let Ok(reply) = sender.whole(request.clone()).await {
+                    return (sender, reply);
+                }
+            }
+            let mut sender = self.connect().await;
+            let reply = sender.whole(request).await.unwrap();
+            (sender, reply)
         };
-        let (parts, body) = tokio::time::timeout(DEADLINE, answered)
-            .await
-            .expect("no answer");
+        let answered = tokio::time::timeout(DEADLINE, answered).await;
+        let (sender, reply) = answered.expect("no answer");
         *kept = Some(sender);
-        Reply {
-            status: parts.status.as_u16(),
-            headers: parts.headers,
-            body,
-        }
+        reply
+    }
+
+    /// Sends these bytes over a connection of their own, and gives what comes back before it ends.
+    pub async fn raw(&self, bytes: &[u8]) -> String {
+        let mut stream = self.dial(Http::One).await;
+        // The server may have ended the connection before it read all.
+        let _ = stream.write_all(bytes).await;
+        let mut answer = Vec::new();
+        let read = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut answer)).await;
+        let _ = read.expect("the connection was not closed");
+        String::from_utf8_lossy(&answer).into_owned()
     }
 
     /// Starts a watch, which must begin.
@@ -216,6 +226,21 @@ impl Sender {
             Self::One(sender) => sender.is_ready(),
             Self::Two(sender) => !sender.is_closed(),
         }
+    }
+
+    /// Sends a request and reads its whole answer. Only what never arrived is an error.
+    async fn whole(&mut self, request: Request<Full<Bytes>>) -> hyper::Result<Reply> {
+        let (parts, body) = self.send(request).await?.into_parts();
+        let body = body
+            .collect()
+            .await
+            .expect("the answer broke off")
+            .to_bytes();
+        Ok(Reply {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body,
+        })
     }
 
     async fn send(&mut self, request: Request<Full<Bytes>>) -> hyper::Result<Response<Incoming>> {

@@ -8,7 +8,7 @@ mod source; // what feeds the replica
 pub use body::{Body, event, node, pod, version};
 pub use client::{Client, Http, Reply, Stream, send};
 pub use feeder::Feeder;
-pub use source::Source;
+pub use source::{Ending, Source};
 
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -28,11 +28,12 @@ use store::Reader;
 
 /// How long anything may take that has to happen.
 pub const DEADLINE: Duration = Duration::from_secs(20);
-/// History older than this goes with the next change to its table.
-pub const HISTORY_AGE: Duration = Duration::from_secs(10);
+/// History older than this goes with the next change to its table. More than the minute after which
+/// bookmarks come, so that a test can wait for those.
+pub const HISTORY_AGE: Duration = Duration::from_secs(150);
 
 /// How long a [`lasting`] watch lasts.
-const LASTING: Duration = Duration::from_secs(300);
+const LASTING: Duration = Duration::from_secs(1500);
 
 /// The path of a watch that [`Stage::finish`] can end.
 pub fn lasting(path: &str, query: &str) -> String {
@@ -184,11 +185,6 @@ impl Stage {
     /// Another client, with a connection and a name of its own. Everybody is an administrator.
     pub fn client(&self, user: &str) -> Client {
         client_of(user, self.address, &self.clock, self.http)
-    }
-
-    /// A client that speaks another HTTP version than this run.
-    pub fn client_over(&self, user: &str, http: Http) -> Client {
-        client_of(user, self.address, &self.clock, http)
     }
 
     /// A client without a certificate.
