@@ -23,6 +23,7 @@ use host::{Clock, Shutdown, Tasks};
 use kubeapi::catalog::Catalog;
 use kubeapi::serve::{About, Api, Feeds, Limits, Parts};
 use kubeapi::who::token::Verifier;
+use object::Version;
 use serde_json::Value;
 use store::Reader;
 
@@ -220,9 +221,18 @@ impl Stage {
     /// bookmark, whose version comes back.
     pub async fn finish(&self, mut stream: Stream) -> String {
         self.hands.advance(LASTING + Duration::from_secs(1));
-        let bookmark = stream.expect_kind("BOOKMARK").await;
-        stream.expect_end().await;
-        version(&bookmark).to_owned()
+        let mut last = version(&stream.expect_kind("BOOKMARK").await).to_owned();
+        // One that was due before may come first: it never says more than the last.
+        while let Some(event) = stream.next().await {
+            assert_eq!(event.kind, "BOOKMARK", "{}", event.object);
+            let (newer, older): (Version, Version) = (
+                version(&event.object).parse().unwrap(),
+                last.parse().unwrap(),
+            );
+            assert!(newer >= older, "bookmarks never go back");
+            last = newer.to_string();
+        }
+        last
     }
 
     /// The version that a list of all pods has now.
