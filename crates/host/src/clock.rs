@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 /// Where the time comes from. Cloning is cheap and all clones tell the same time.
 ///
@@ -17,7 +18,14 @@ pub struct Clock(Source);
 #[derive(Clone)]
 enum Source {
     Machine,
-    Manual(Arc<Mutex<Times>>),
+    Manual(Arc<Dial>),
+}
+
+/// What a manual clock shows, and who waits for it.
+struct Dial {
+    times: Mutex<Times>,
+    /// Ticks when the time was moved.
+    moved: watch::Sender<()>,
 }
 
 struct Times {
@@ -33,18 +41,19 @@ impl Clock {
 
     /// A clock that stands still at `wall` until its [`Hands`] are moved.
     pub fn manual(wall: Timestamp) -> (Self, Hands) {
-        let times = Arc::new(Mutex::new(Times {
-            now: machine_now(),
-            wall,
-        }));
-        (Self(Source::Manual(times.clone())), Hands(times))
+        let now = machine_now();
+        let dial = Arc::new(Dial {
+            times: Mutex::new(Times { now, wall }),
+            moved: watch::Sender::new(()),
+        });
+        (Self(Source::Manual(dial.clone())), Hands(dial))
     }
 
     /// The monotonic time, for measuring and for deadlines.
     pub fn now(&self) -> Instant {
         match &self.0 {
             Source::Machine => machine_now(),
-            Source::Manual(times) => times.lock().now,
+            Source::Manual(dial) => dial.times.lock().now,
         }
     }
 
@@ -52,7 +61,19 @@ impl Clock {
     pub fn wall(&self) -> Timestamp {
         match &self.0 {
             Source::Machine => machine_wall(),
-            Source::Manual(times) => times.lock().wall,
+            Source::Manual(dial) => dial.times.lock().wall,
+        }
+    }
+
+    /// Comes back when [`Clock::now`] has reached `moment`.
+    pub async fn sleep_until(&self, moment: Instant) {
+        let dial = match &self.0 {
+            Source::Machine => return tokio::time::sleep_until(moment.into()).await,
+            Source::Manual(dial) => dial,
+        };
+        let mut moved = dial.moved.subscribe();
+        while dial.times.lock().now < moment {
+            moved.changed().await.expect("the sender lives in self");
         }
     }
 }
@@ -68,20 +89,22 @@ impl fmt::Debug for Clock {
 
 /// What moves a manual clock.
 #[derive(Clone)]
-pub struct Hands(Arc<Mutex<Times>>);
+pub struct Hands(Arc<Dial>);
 
 impl Hands {
     /// Lets time pass: both times move on by the same amount.
     pub fn advance(&self, by: Duration) {
-        let mut times = self.0.lock();
+        let mut times = self.0.times.lock();
         times.now += by;
         let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
         times.wall = times.wall.checked_add(by).unwrap_or(Timestamp::MAX);
+        drop(times);
+        self.0.moved.send_replace(());
     }
 
     /// Sets the time of day alone, as an operator or a time service does. It may go back.
     pub fn set_wall(&self, wall: Timestamp) {
-        self.0.lock().wall = wall;
+        self.0.times.lock().wall = wall;
     }
 }
 
@@ -136,6 +159,22 @@ mod tests {
         hands.set_wall("1969-07-20T20:17:00Z".parse().unwrap());
         assert_eq!(clock.now(), before);
         assert!(clock.wall() < noon());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_sleeps_wakes_when_the_hands_pass_his_moment_and_not_before() {
+        let (clock, hands) = Clock::manual(noon());
+        let moment = clock.now() + Duration::from_secs(60);
+        let mut sleep = std::pin::pin!(clock.sleep_until(moment));
+        hands.advance(Duration::from_secs(59));
+        let short = tokio::time::timeout(Duration::from_secs(3600), sleep.as_mut()).await;
+        assert!(
+            short.is_err(),
+            "an hour of the machine is none of this clock"
+        );
+        hands.advance(Duration::from_secs(1));
+        sleep.await;
+        clock.sleep_until(moment).await;
     }
 
     #[tokio::test(start_paused = true)]

@@ -165,8 +165,8 @@ pub enum At {
 /// Which part of a list.
 #[derive(Debug, Clone, Default)]
 pub struct Part<'a> {
-    /// Names up to this one were given before.
-    pub after: Option<&'a str>,
+    /// Names below this one were given before. `"{name}\0"` is the first that can follow `name`.
+    pub from: Option<&'a str>,
     /// No more than this many; nothing means all.
     pub limit: Option<usize>,
 }
@@ -347,7 +347,7 @@ impl Reader {
         };
         let then = matches!(at, At::Exactly(_)).then_some(&version);
         let mut found = table
-            .scan(&want.range, part.after, then)
+            .scan(&want.range, part.from, then)
             // The scan keeps to names; which node a pod is bound to only its header tells.
             .filter(|row| !matches!(want.range, Range::Node(_)) || want.range.contains(&row.header))
             .filter(|row| want.selector.matches(&row.header));

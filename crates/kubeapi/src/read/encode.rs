@@ -73,6 +73,7 @@ impl Encoder {
     /// encoding serves all.
     pub fn is_plain(&self) -> bool {
         self.form.shape == Shape::Whole
+            && !self.kind.is_event_view()
             && self
                 .kind
                 .custom

@@ -1,9 +1,10 @@
 //! One object by name.
 
+use bytes::Bytes;
 use jiff::Timestamp;
+use object::ObjectName;
 use object::select::Selector;
-use object::{Object, ObjectName};
-use store::{Range, Reader, Want};
+use store::{At, Part, Range, Reader, Want};
 
 use super::options::{Freshness, get_freshness};
 use super::{refused, unreadable, wait_for};
@@ -19,31 +20,43 @@ pub async fn get(
     path: &ResourcePath,
     query: &Query,
     now: Timestamp,
-) -> Result<bytes::Bytes, Status> {
+) -> Result<Bytes, Status> {
     if let Freshness::AtLeast(version) = get_freshness(query)? {
-        wait_for(reader, &encoder.kind, &version).await?;
+        wait_for(reader, &want(&encoder.kind, path), &version).await?;
     }
-    let object = find(reader, &encoder.kind, path)?;
-    encoder.object(&object.bytes, now)
+    let bytes = find(reader, &encoder.kind, path)?;
+    encoder.object(&bytes, now)
 }
 
 /// The object that a path names. "Not found" is said only where what is held would have it.
-pub fn find(reader: &Reader, kind: &Kind, path: &ResourcePath) -> Result<Object, Status> {
+pub fn find(reader: &Reader, kind: &Kind, path: &ResourcePath) -> Result<Bytes, Status> {
+    let (want, name) = (want(kind, path), name(kind, path));
+    reader.floor(&want).map_err(refused)?;
+    if let Some(object) = reader.object(&want.resource, &name).map_err(unreadable)? {
+        return Ok(object.bytes);
+    }
+    // Covered and absent must be true in one moment: a scope that ended meanwhile is no 404.
+    let page = reader.page(&want, &At::Now, &Part::default());
+    let page = page.map_err(refused)?;
+    match page.rows.first() {
+        Some(row) => page.bytes(row).map_err(|why| unreadable(why.into())),
+        None => Err(Status::not_found(&kind.group, &kind.plural, &path.name)),
+    }
+}
+
+fn want(kind: &Kind, path: &ResourcePath) -> Want {
+    Want {
+        resource: kind.stored_as(),
+        range: Range::Name(name(kind, path)),
+        selector: Selector::default(),
+    }
+}
+
+fn name(kind: &Kind, path: &ResourcePath) -> ObjectName {
     let namespace = if kind.namespaced {
-        path.namespace.as_str()
+        &*path.namespace
     } else {
         ""
     };
-    let name = ObjectName::new(namespace, &path.name);
-    let range = Range::Name(name.clone());
-    let want = Want {
-        resource: kind.stored_as(),
-        range,
-        selector: Selector::default(),
-    };
-    reader.floor(&want).map_err(refused)?;
-    match reader.object(&want.resource, &name).map_err(unreadable)? {
-        Some(object) => Ok(object),
-        None => Err(Status::not_found(&kind.group, &kind.plural, &path.name)),
-    }
+    ObjectName::new(namespace, &path.name)
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use store::{Ahead, At, Page, Part, Reader, Refused, Want};
+use store::{Ahead, At, Page, Part, Range, Reader, Refused, Want};
 
 use super::encode::Encoder;
 use super::options::{Freshness, ListOptions};
@@ -40,20 +40,17 @@ pub async fn list(
     now: Timestamp,
 ) -> Result<Listing, Status> {
     if let Freshness::AtLeast(version) | Freshness::Exactly(version) = &options.freshness {
-        wait_for(reader, &encoder.kind, version).await?;
+        wait_for(reader, want, version).await?;
     }
-    let page = match &options.after {
+    let page = match &options.token {
         Some(token) => next_page(reader, want, options, token)?,
         None => first_page(reader, want, options)?,
     };
     let next_token = match (page.more, page.rows.last()) {
         (true, Some(last)) => {
-            let after = last.header.name.as_str().to_owned();
-            Token {
-                version: Some(page.version.clone()),
-                after,
-            }
-            .encode()
+            let name = last.header.name.as_str();
+            let name = name.strip_prefix(&*listed_in(want)).unwrap_or(name);
+            Token::after(Some(page.version.clone()), name).encode()
         }
         _ => String::new(),
     };
@@ -77,7 +74,7 @@ fn first_page(reader: &Reader, want: &Want, options: &ListOptions) -> Result<Pag
         .limit
         .filter(|_| options.freshness != Freshness::Any);
     reader
-        .page(want, &at, &Part { after: None, limit })
+        .page(want, &at, &Part { from: None, limit })
         .map_err(refused)
 }
 
@@ -88,8 +85,9 @@ fn next_page(
     token: &Token,
 ) -> Result<Page, Status> {
     let at = token.version.clone().map_or(At::Now, At::Exactly);
+    let from = format!("{}{}", listed_in(want), token.start);
     let part = Part {
-        after: Some(&token.after),
+        from: Some(&from),
         limit: options.limit,
     };
     reader.page(want, &at, &part).map_err(|why| match why {
@@ -99,17 +97,22 @@ fn next_page(
                  Start a new list, or use the continue token of this answer for the rest, which \
                  may then be of another moment than the first part.",
             );
-            status.continue_token = Some(
-                Token {
-                    version: None,
-                    after: token.after.clone(),
-                }
-                .encode(),
-            );
+            let (version, start) = (None, token.start.clone());
+            status.continue_token = Some(Token { version, start }.encode());
             status
         }
         why => refused(why),
     })
+}
+
+/// What the names in a list's tokens are relative to, so that a token means the same here and at
+/// another server of the cluster.
+fn listed_in(want: &Want) -> String {
+    match &want.range {
+        Range::Namespace(namespace) => format!("{namespace}/"),
+        Range::Name(name) if !name.namespace().is_empty() => format!("{}/", name.namespace()),
+        Range::Name(_) | Range::All | Range::Node(_) => String::new(),
+    }
 }
 
 impl Listing {

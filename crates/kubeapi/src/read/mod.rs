@@ -10,23 +10,23 @@ pub mod list;
 pub mod watch;
 
 use object::Version;
-use store::{ReadFailed, Reader, Refused};
+use store::{ReadFailed, Reader, Refused, Want};
 
 use crate::Status;
-use crate::catalog::Kind;
 
 /// How long a reader is kept waiting for a version that has not come yet.
 pub const FRESH_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(3);
 
-/// Waits until the resource has reached a version, or refuses as Kubernetes does.
-async fn wait_for(reader: &Reader, kind: &Kind, version: &Version) -> Result<(), Status> {
-    let resource = kind.stored_as();
-    let reached = reader.reached(&resource, version);
+/// Waits until what is wanted has reached a version, or refuses as Kubernetes does. What is not
+/// held here is refused at once: no time makes it come.
+async fn wait_for(reader: &Reader, want: &Want, version: &Version) -> Result<(), Status> {
+    reader.floor(want).map_err(refused)?;
+    let reached = reader.reached(&want.resource, version);
     if tokio::time::timeout(FRESH_TIME_MAX, reached).await.is_ok() {
         return Ok(());
     }
     let current = reader
-        .version(&resource)
+        .version(&want.resource)
         .map_or("0".to_owned(), |version| version.to_string());
     Err(Status::version_too_large(&version.to_string(), &current))
 }

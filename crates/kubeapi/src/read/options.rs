@@ -30,7 +30,7 @@ pub struct ListOptions {
     /// At most this many.
     pub limit: Option<usize>,
     /// From here on.
-    pub after: Option<Token>,
+    pub token: Option<Token>,
 }
 
 /// What a watch asks for.
@@ -47,8 +47,10 @@ pub struct WatchOptions {
 /// Where a watch starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// With the objects there are, once they are at least this new; then what comes.
-    State(Option<Version>),
+    /// With the objects there are, as clients have always been given them; then what comes.
+    State,
+    /// The same, once the objects are at least this new, with a bookmark that ends them.
+    MarkedState(Option<Version>),
     /// With what comes after now.
     Now,
     /// With what came after this version.
@@ -80,11 +82,11 @@ impl ListOptions {
                 let message = "specifying resource version is not allowed when using continue";
                 return Err(Status::bad_request(message));
             }
-            let after = Some(Token::decode(token)?);
+            let token = Some(Token::decode(token)?);
             return Ok(Self {
                 freshness: Freshness::Newest,
                 limit,
-                after,
+                token,
             });
         }
         let freshness = match (parse_version(version)?, matching) {
@@ -98,7 +100,7 @@ impl ListOptions {
         Ok(Self {
             freshness,
             limit,
-            after: None,
+            token: None,
         })
     }
 }
@@ -118,9 +120,10 @@ impl WatchOptions {
             Status::invalid(group, resource, "", vec![cause])
         })?;
         let start = match (version, initial) {
-            (Asked::Unset | Asked::Any, None | Some(true)) => Start::State(None),
+            (Asked::Unset | Asked::Any, None) => Start::State,
+            (Asked::Unset | Asked::Any, Some(true)) => Start::MarkedState(None),
             (Asked::Unset | Asked::Any, Some(false)) => Start::Now,
-            (Asked::Version(version), Some(true)) => Start::State(Some(version)),
+            (Asked::Version(version), Some(true)) => Start::MarkedState(Some(version)),
             (Asked::Version(version), None | Some(false)) => Start::After(version),
         };
         let seconds = match query.number("timeoutSeconds")? {
@@ -309,11 +312,7 @@ mod tests {
         for query in invalid {
             assert_eq!(list(query).unwrap_err().code, 422, "{query}");
         }
-        let token = Token {
-            version: Some(version("5")),
-            after: "a".into(),
-        }
-        .encode();
+        let token = Token::after(Some(version("5")), "a").encode();
         let bad = [
             "resourceVersion=-1".to_owned(),
             "resourceVersion=abc".to_owned(),
@@ -333,14 +332,17 @@ mod tests {
     fn a_watch_starts_where_kubernetes_starts_it() {
         let same = "resourceVersionMatch=NotOlderThan&sendInitialEvents";
         let cases = [
-            (String::new(), Start::State(None)),
-            ("resourceVersion=0".into(), Start::State(None)),
+            (String::new(), Start::State),
+            ("resourceVersion=0".into(), Start::State),
             ("resourceVersion=7".into(), Start::After(version("7"))),
-            (format!("{same}=true"), Start::State(None)),
-            (format!("{same}=true&resourceVersion=0"), Start::State(None)),
+            (format!("{same}=true"), Start::MarkedState(None)),
+            (
+                format!("{same}=true&resourceVersion=0"),
+                Start::MarkedState(None),
+            ),
             (
                 format!("{same}=true&resourceVersion=7"),
-                Start::State(Some(version("7"))),
+                Start::MarkedState(Some(version("7"))),
             ),
             (format!("{same}=false"), Start::Now),
             (format!("{same}=false&resourceVersion=0"), Start::Now),

@@ -1,4 +1,4 @@
-//! Where a list goes on: the version of its first page, and the last name that was given.
+//! Where a list goes on: the version of its first page, and the name from which on the rest comes.
 //!
 //! The form is Kubernetes' own, so that a client may carry a list over to another server of the
 //! same cluster.
@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use object::Version;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::Status;
 
@@ -18,28 +19,37 @@ const TOKEN_BYTES_MAX: usize = 2048;
 pub struct Token {
     /// The version of the list; nothing for one that may be of several moments.
     pub version: Option<Version>,
-    /// Names up to this one were given.
-    pub after: String,
+    /// The rest starts here. The name is relative to what is listed: in a list of one namespace it
+    /// does not name the namespace.
+    pub start: String,
 }
 
 #[derive(Deserialize)]
-struct Wire {
+struct Wire<'a> {
     v: String,
-    rv: serde_json::Number,
+    /// As digits: a version may be larger than any machine word.
+    #[serde(borrow)]
+    rv: &'a RawValue,
     start: String,
 }
 
 const FORM: &str = "meta.k8s.io/v1";
 
 impl Token {
+    /// The list goes on after this name.
+    pub fn after(version: Option<Version>, name: &str) -> Self {
+        // The name that comes directly after: no name can lie between the two.
+        let start = format!("{name}\0");
+        Self { version, start }
+    }
+
     /// The token as a client carries it.
     pub fn encode(&self) -> String {
         let version = match &self.version {
             Some(version) => version.to_string(),
             None => "-1".to_owned(),
         };
-        // The name that comes directly after: no name can lie between the two.
-        let start = serde_json::Value::from(format!("{}\0", self.after));
+        let start = serde_json::Value::from(self.start.as_str());
         URL_SAFE_NO_PAD.encode(format!(
             "{{\"v\":{FORM:?},\"rv\":{version},\"start\":{start}}}"
         ))
@@ -61,24 +71,23 @@ impl Token {
         if wire.v != FORM {
             return Err(bad("server does not recognize this encoded version"));
         }
-        let version = match wire.rv.to_string().as_str() {
+        let version = match wire.rv.get() {
             "-1" => None,
             digits => {
                 let wrong = "incorrect encoded start resourceVersion (version meta.k8s.io/v1)";
                 Some(digits.parse().map_err(|_| bad(wrong))?)
             }
         };
-        let after = wire.start.strip_suffix('\0').unwrap_or(&wire.start);
-        let climbs = after
+        let start = wire.start.strip_prefix('/').unwrap_or(&wire.start);
+        let name = start.strip_suffix('\0').unwrap_or(start);
+        let climbs = name
             .split('/')
             .any(|part| part.is_empty() || part == "." || part == "..");
-        if climbs || after.chars().any(char::is_control) {
+        if climbs || name.chars().any(char::is_control) {
             return Err(bad("its start is not a name"));
         }
-        Ok(Self {
-            version,
-            after: after.to_owned(),
-        })
+        let start = start.to_owned();
+        Ok(Self { version, start })
     }
 }
 
@@ -89,11 +98,13 @@ mod tests {
 
     #[test]
     fn a_token_comes_back_as_it_went() {
-        for version in [Some("12".parse().unwrap()), None] {
-            let token = Token {
-                version,
-                after: "ns/name".into(),
-            };
+        let long = "123456789012345678901234567890";
+        for version in [
+            Some("12".parse().unwrap()),
+            Some(long.parse().unwrap()),
+            None,
+        ] {
+            let token = Token::after(version, "ns/name");
             assert_eq!(Token::decode(&token.encode()).unwrap(), token);
         }
     }

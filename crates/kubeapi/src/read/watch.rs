@@ -9,10 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use host::{Clock, Shutdown};
 use object::{Version, splice};
-use store::{
-    Ahead, At, Ended, Event, Gauge, Page, Part, Reader, Refused, Row, Step, Want, Watch, What,
-};
-use tokio::time::{Sleep, sleep_until};
+use store::{Ahead, At, Ended, Event, Page, Part, Reader, Refused, Row, Step, Want, Watch, What};
 
 use super::encode::{Bookmark, Encoder, EventKind, error_event};
 use super::options::{Start, WatchOptions};
@@ -46,14 +43,19 @@ pub struct Watching {
     headings: Headings,
     done: bool,
     /// Set once and kept: to set a timer for each event would cost more than the event.
-    alarm: Option<Pin<Box<Sleep>>>,
-    stop: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    alarm: Option<(Instant, Signal)>,
+    stop: Option<Signal>,
 }
+
+/// Something that will be said once.
+type Signal = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What was there when the watch started, as far as it is not sent yet.
 struct Initial {
     page: Page,
     sent: usize,
+    /// Whether a bookmark tells the client that this was all.
+    marked: bool,
 }
 
 /// How a watch begins: with a stream, or with a stream that only says why there is none.
@@ -82,16 +84,18 @@ pub async fn watch(
     options: &WatchOptions,
     around: Surroundings,
 ) -> Result<Begun, Status> {
-    if let Start::State(Some(version)) = &options.start {
-        wait_for(reader, &encoder.kind, version).await?;
+    if let Start::MarkedState(Some(version)) = &options.start {
+        wait_for(reader, &want, version).await?;
     }
     let (from, initial) = match &options.start {
         Start::After(version) => (version.clone(), None),
-        Start::State(_) => {
+        Start::State | Start::MarkedState(_) => {
             let page = reader
                 .page(&want, &At::Now, &Part::default())
                 .map_err(refused)?;
-            (page.version.clone(), Some(Initial { page, sent: 0 }))
+            let marked = options.bookmarks && options.start != Start::State;
+            let (version, sent) = (page.version.clone(), 0);
+            (version, Some(Initial { page, sent, marked }))
         }
         Start::Now => {
             reader.floor(&want).map_err(refused)?;
@@ -136,11 +140,6 @@ pub async fn watch(
 const LASTING_MAX_SECONDS: u64 = 24 * 3600;
 
 impl Watching {
-    /// Tells from outside how far the watch lags.
-    pub fn gauge(&self) -> Gauge {
-        self.watch.gauge()
-    }
-
     /// What to do next, without waiting.
     pub fn turn(&mut self) -> Turn {
         if self.done {
@@ -178,7 +177,11 @@ impl Watching {
             // The last bookmark lets the client come back without a gap and without a list.
             self.bookmarks = !over;
             self.bookmark_at = now + BOOKMARK_EVERY;
-            return self.bookmark(&progress, Bookmark::Progress).map(Turn::Send);
+            // A watch that started in the future has nothing to say before that comes.
+            let reached = self.reader.version(&self.want.resource);
+            if reached.is_some_and(|reached| progress <= reached) {
+                return self.bookmark(&progress, Bookmark::Progress).map(Turn::Send);
+            }
         }
         Ok(if over || self.shutdown.is_triggered() {
             Turn::End
@@ -193,21 +196,24 @@ impl Watching {
             true => self.bookmark_at.min(self.end_at),
             false => self.end_at,
         };
-        let until = until.into();
+        // Both are kept from one wait to the next: to set them anew for each event costs more than
+        // the event.
+        if self.alarm.as_ref().is_none_or(|(at, _)| *at != until) {
+            let clock = self.clock.clone();
+            self.alarm = Some((
+                until,
+                Box::pin(async move { clock.sleep_until(until).await }),
+            ));
+        }
         let shutdown = &self.shutdown;
         let stop = self.stop.get_or_insert_with(|| {
             let shutdown = shutdown.clone();
             Box::pin(async move { shutdown.triggered().await })
         });
-        let alarm = self
-            .alarm
-            .get_or_insert_with(|| Box::pin(sleep_until(until)));
-        if alarm.deadline() != until {
-            alarm.as_mut().reset(until);
-        }
+        let (_, alarm) = self.alarm.as_mut().expect("it was set above");
         tokio::select! {
             () = self.watch.changed() => {}
-            () = alarm.as_mut() => {}
+            () = alarm => self.alarm = None,
             () = stop => self.stop = None,
         }
     }
@@ -231,9 +237,9 @@ impl Watching {
             );
         }
         if initial.sent == initial.page.rows.len() {
-            let version = initial.page.version.clone();
+            let (version, marked) = (initial.page.version.clone(), initial.marked);
             self.initial = None;
-            if self.bookmarks {
+            if marked {
                 out.extend(self.bookmark(&version, Bookmark::InitialEnd)?);
             }
         }

@@ -107,6 +107,18 @@ impl Form {
     }
 }
 
+impl Form {
+    /// The same where there is no other shape than the whole.
+    pub fn negotiate_whole(accept: &str, pretty: bool) -> Result<Self, Status> {
+        let shape = Shape::Whole;
+        let mut takes = ranges(accept).into_iter().filter(MediaRange::takes_json);
+        match accept.trim().is_empty() || takes.any(|range| range.parameter("as").is_empty()) {
+            true => Ok(Self { shape, pretty }),
+            false => Err(Status::not_acceptable("application/json")),
+        }
+    }
+}
+
 fn shape_of(range: MediaRange<'_>) -> Option<Shape> {
     let version = match (range.parameter("g"), range.parameter("v")) {
         ("meta.k8s.io", "v1") => Some(MetaVersion::V1),

@@ -3,20 +3,18 @@
 
 use std::convert::Infallible;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use host::listen::{Accepted, Protocol};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
-use store::Gauge;
 
 use super::gather::Gathered;
-use super::limits::{
-    HEAD_BYTES_MAX, RESETS_PENDING_MAX, SEND_BUFFER_BYTES, STALL_TIME_MAX, STREAMS_MAX,
-};
+use super::limits::{HEAD_BYTES_MAX, RESETS_PENDING_MAX, SEND_BUFFER_BYTES, STREAMS_MAX};
 use super::patience::{Noticed, Patience};
+use super::payload::Flow;
 use super::{Api, route};
 use crate::who::{User, certificate};
 
@@ -25,51 +23,46 @@ pub(super) struct Peer {
     /// The user that its certificate names.
     pub(super) user: Option<Arc<User>>,
     /// Its open watches and long lists.
-    pub(super) streams: Mutex<Vec<Watched>>,
+    streams: Mutex<Vec<Watched>>,
 }
 
 /// An open stream of ours, seen from outside.
-pub(super) struct Watched {
-    source: Source,
+struct Watched {
     /// Gone when the stream is.
-    alive: std::sync::Weak<()>,
+    flow: Weak<Flow>,
     /// What had been taken at the last look, if more was waiting: the same at the next look means
     /// that nothing moves.
     taken: Option<u64>,
 }
 
-/// What feeds a stream.
-pub(super) enum Source {
-    /// A watch: something waits when history went on.
-    Watch(Gauge),
-    /// A list: something waits until it is all taken. The pieces taken so far.
-    List(Arc<AtomicU64>),
-}
-
 impl Peer {
-    /// Keeps an eye on a stream as long as `alive` lives.
-    pub(super) fn look_after(&self, source: Source, alive: &Arc<()>) {
-        let watched = Watched {
-            source,
-            alive: Arc::downgrade(alive),
-            taken: None,
-        };
-        self.streams.lock().push(watched);
+    fn new(user: Option<Arc<User>>) -> Arc<Self> {
+        let streams = Mutex::default();
+        Arc::new(Self { user, streams })
+    }
+
+    /// Keeps an eye on a stream as long as it lives.
+    pub(super) fn look_after(&self, flow: &Arc<Flow>) {
+        let mut streams = self.streams.lock();
+        if streams.len() == streams.capacity() {
+            streams.retain(|watched| watched.flow.strong_count() > 0);
+        }
+        let flow = Arc::downgrade(flow);
+        streams.push(Watched { flow, taken: None });
     }
 
     /// Whether a stream stood still between two looks although something waited for it.
     fn is_stuck(&self) -> bool {
-        let mut streams = self.streams.lock();
-        streams.retain(|watched| watched.alive.strong_count() > 0);
         let mut stuck = false;
-        for watched in streams.iter_mut() {
-            let (taken, waits) = match &watched.source {
-                Source::Watch(gauge) => (gauge.taken(), gauge.behind() > 0),
-                Source::List(pieces) => (pieces.load(Ordering::Relaxed), true),
+        self.streams.lock().retain_mut(|watched| {
+            let Some(flow) = watched.flow.upgrade() else {
+                return false;
             };
+            let (taken, waits) = (flow.taken(), flow.waits());
             stuck |= waits && watched.taken == Some(taken);
             watched.taken = waits.then_some(taken);
-        }
+            true
+        });
         stuck
     }
 }
@@ -83,10 +76,7 @@ pub async fn serve(api: Arc<Api>, accepted: Accepted) {
             return;
         }
     };
-    let peer = Arc::new(Peer {
-        user,
-        streams: Mutex::default(),
-    });
+    let peer = Peer::new(user);
     let ended = match accepted.protocol {
         Protocol::Http1 => http1(api, peer, accepted).await,
         Protocol::Http2 => http2(api, peer, accepted).await,
@@ -97,7 +87,7 @@ pub async fn serve(api: Arc<Api>, accepted: Accepted) {
 }
 
 async fn http1(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(), hyper::Error> {
-    let shutdown = api.shutdown.clone();
+    let (shutdown, stall_time) = (api.shutdown.clone(), api.limits.stall_time_max);
     let looked_at = peer.clone();
     let patience = Patience::new(api.clock.clone());
     let stream = Noticed {
@@ -121,7 +111,7 @@ async fn http1(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
     let mut connection = pin!(connection);
     tokio::select! {
         ended = connection.as_mut() => return ended,
-        () = stuck(&looked_at) => return Ok(()),
+        () = stuck(&looked_at, stall_time) => return Ok(()),
         () = patience.exhausted() => {}
         () = shutdown.triggered() => {}
     }
@@ -130,7 +120,7 @@ async fn http1(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
 }
 
 async fn http2(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(), hyper::Error> {
-    let shutdown = api.shutdown.clone();
+    let (shutdown, stall_time) = (api.shutdown.clone(), api.limits.stall_time_max);
     let looked_at = peer.clone();
     let stream = Gathered::new(accepted.stream);
     let service = service_fn(move |request| {
@@ -143,13 +133,13 @@ async fn http2(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
         .max_header_list_size(HEAD_BYTES_MAX)
         .max_pending_accept_reset_streams(RESETS_PENDING_MAX)
         .max_send_buf_size(SEND_BUFFER_BYTES)
-        .keep_alive_interval(STALL_TIME_MAX)
-        .keep_alive_timeout(STALL_TIME_MAX)
+        .keep_alive_interval(stall_time)
+        .keep_alive_timeout(stall_time)
         .serve_connection(TokioIo::new(stream.clone()), service);
     let mut connection = pin!(connection);
     tokio::select! {
         ended = stream.run(connection.as_mut()) => return ended,
-        () = stuck(&looked_at) => return Ok(()),
+        () = stuck(&looked_at, stall_time) => return Ok(()),
         () = shutdown.triggered() => {}
     }
     connection.as_mut().graceful_shutdown();
@@ -158,9 +148,9 @@ async fn http2(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
 
 /// Comes back when a stream of this connection is stuck: its client takes nothing although
 /// something waits for it.
-async fn stuck(peer: &Peer) {
+async fn stuck(peer: &Peer, stall_time: Duration) {
     loop {
-        tokio::time::sleep(STALL_TIME_MAX).await;
+        tokio::time::sleep(stall_time).await;
         if peer.is_stuck() {
             tracing::info!("a client that takes nothing was cut");
             return;

@@ -25,8 +25,6 @@ pub const STREAMS_MAX: u32 = 250;
 /// Streams that a client may reset before we looked at them; more is an attack, and ends the
 /// connection.
 pub const RESETS_PENDING_MAX: usize = 50;
-/// A peer that takes nothing for this long, although something waits for it, is cut.
-pub const STALL_TIME_MAX: Duration = Duration::from_secs(30);
 /// Bytes that are buffered for one HTTP/2 stream before its source has to wait.
 pub const SEND_BUFFER_BYTES: usize = 64 * 1024;
 
@@ -41,6 +39,8 @@ pub struct Limits {
     pub watches_max: usize,
     /// Of these, for one user.
     pub watches_per_user_max: usize,
+    /// A peer that takes nothing for this long, although something waits for it, is cut.
+    pub stall_time_max: Duration,
 }
 
 impl Default for Limits {
@@ -50,6 +50,7 @@ impl Default for Limits {
             requests_per_user_max: 200,
             watches_max: 8192,
             watches_per_user_max: 4096,
+            stall_time_max: Duration::from_secs(30),
         }
     }
 }

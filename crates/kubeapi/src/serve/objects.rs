@@ -8,7 +8,7 @@ use http::header::CONTENT_TYPE;
 use hyper::body::Incoming;
 
 use super::answer::{Answer, JSON};
-use super::connection::{Peer, Source};
+use super::connection::Peer;
 use super::limits::BODY_BYTES_MAX;
 use super::payload::Payload;
 use super::route::{Asked, accept, is_watch, write_verb};
@@ -102,10 +102,8 @@ async fn read(
     let options = ListOptions::parse(query)?;
     let want = question::want(&kind, path, query)?;
     let listing = list::list(&api.reader, encoder, &want, &options, now).await?;
-    let mut payload = Payload::list(listing)?.holding(pass);
-    if let Some(pieces) = payload.pieces() {
-        peer.look_after(Source::List(pieces), &payload.alive());
-    }
+    let payload = Payload::list(listing)?.holding(pass);
+    peer.look_after(payload.flow());
     Ok(Answer::streamed(200, JSON, payload))
 }
 
@@ -119,8 +117,8 @@ async fn part(
     let now = api.clock.wall();
     match path.subresource.as_str() {
         "scale" => {
-            let object = get::find(&api.reader, &encoder.kind, path)?;
-            let value = serde_json::from_slice(&object.bytes)
+            let bytes = get::find(&api.reader, &encoder.kind, path)?;
+            let value = serde_json::from_slice(&bytes)
                 .map_err(|error| Status::internal(format!("an object cannot be read: {error}")))?;
             let paths = ScalePaths::of_kind(&encoder.kind).ok_or_else(Status::no_such_path)?;
             Ok(Answer::json(200, &paths.read(&value)?))
@@ -153,13 +151,9 @@ async fn watching(
     };
     let payload = match watch::watch(&api.reader, encoder, want, &options, around).await? {
         Begun::Ended(event) => Payload::full(event),
-        Begun::Watching(watching) => {
-            let gauge = watching.gauge();
-            let mut payload = Payload::watch(watching);
-            peer.look_after(Source::Watch(gauge), &payload.alive());
-            payload
-        }
+        Begun::Watching(watching) => Payload::watch(watching),
     };
+    peer.look_after(payload.flow());
     Ok(Answer::streamed(200, JSON, payload.holding(pass)))
 }
 
@@ -214,7 +208,12 @@ async fn write(
 }
 
 fn encoder(asked: &Asked, kind: Arc<Kind>) -> Result<Encoder, Status> {
-    let form = Form::negotiate(&accept(&asked.headers), asked.query.switch("pretty"))?;
+    let (accept, pretty) = (accept(&asked.headers), asked.query.switch("pretty"));
+    // A question has no metadata: there is nothing to make another shape of.
+    let form = match reviews::is_review(&kind) {
+        true => Form::negotiate_whole(&accept, pretty)?,
+        false => Form::negotiate(&accept, pretty)?,
+    };
     let include = Include::parse(asked.query.text("includeObject"))?;
     Ok(Encoder::new(kind, form, include))
 }

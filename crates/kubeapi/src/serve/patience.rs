@@ -73,7 +73,7 @@ impl Patience {
                 // A head may begin at any time and has less time than an idle connection.
                 left => {
                     let most = left.unwrap_or(HEAD_TIME_MAX).min(HEAD_TIME_MAX);
-                    tokio::time::sleep(most).await;
+                    self.clock.sleep_until(self.clock.now() + most).await;
                 }
             }
         }

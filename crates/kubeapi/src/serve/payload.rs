@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -23,9 +23,35 @@ pub(super) struct Payload {
     gzip: Option<GzEncoder<Vec<u8>>>,
     /// Places that the response holds until its last byte is taken.
     _passes: Vec<Pass>,
-    _alive: Option<Arc<()>>,
+    flow: Arc<Flow>,
     /// The connection is busy until the body is gone.
     _busy: Option<Busy>,
+}
+
+/// A body seen from outside: how much of it was taken, and whether more waits to be.
+pub(super) struct Flow {
+    taken: AtomicU64,
+    waits: AtomicBool,
+}
+
+impl Flow {
+    /// Pieces that the connection took so far.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Whether there may be another piece that the connection has not asked for.
+    pub(super) fn waits(&self) -> bool {
+        self.waits.load(Ordering::Relaxed)
+    }
+
+    fn note<T>(&self, piece: &Poll<Option<T>>) {
+        // After a piece there may be another; without one there is none until something happens,
+        // and then the connection asks by itself.
+        let another = matches!(piece, Poll::Ready(Some(_)));
+        self.taken.fetch_add(u64::from(another), Ordering::Relaxed);
+        self.waits.store(another, Ordering::Relaxed);
+    }
 }
 
 enum Source {
@@ -34,7 +60,6 @@ enum Source {
     List {
         first: Option<Bytes>,
         rest: Box<Listing>,
-        pieces: Arc<AtomicU64>,
     },
     Watch(WatchState),
 }
@@ -51,9 +76,16 @@ impl Payload {
             source,
             gzip: None,
             _passes: Vec::new(),
-            _alive: None,
+            flow: Arc::new(Flow {
+                taken: AtomicU64::new(0),
+                waits: AtomicBool::new(true),
+            }),
             _busy: None,
         }
+    }
+
+    pub(super) fn empty() -> Self {
+        Self::new(Source::Full(None))
     }
 
     pub(super) fn full(bytes: Bytes) -> Self {
@@ -67,11 +99,7 @@ impl Payload {
             return Ok(Self::full(first.unwrap_or_default()));
         }
         let rest = Box::new(listing);
-        Ok(Self::new(Source::List {
-            first,
-            rest,
-            pieces: Arc::default(),
-        }))
+        Ok(Self::new(Source::List { first, rest }))
     }
 
     pub(super) fn watch(watching: Box<Watching>) -> Self {
@@ -89,17 +117,9 @@ impl Payload {
         self._busy = Some(busy);
     }
 
-    /// `alive` lives as long as the body.
-    pub(super) fn alive(&mut self) -> Arc<()> {
-        self._alive.get_or_insert_default().clone()
-    }
-
-    /// Pieces taken so far, for a list that is not whole yet.
-    pub(super) fn pieces(&self) -> Option<Arc<AtomicU64>> {
-        match &self.source {
-            Source::List { pieces, .. } => Some(pieces.clone()),
-            Source::Full(_) | Source::Watch(_) => None,
-        }
+    /// The body seen from outside; it goes with the body.
+    pub(super) fn flow(&self) -> &Arc<Flow> {
+        &self.flow
     }
 
     /// Compresses what is worth it. A watch never is: its events must not wait for each other.
@@ -124,17 +144,10 @@ impl Source {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
         match self {
             Self::Full(bytes) => Poll::Ready(bytes.take().map(Ok)),
-            Self::List {
-                first,
-                rest,
-                pieces,
-            } => {
-                pieces.fetch_add(1, Ordering::Relaxed);
-                match first.take() {
-                    Some(first) => Poll::Ready(Some(Ok(first))),
-                    None => Poll::Ready(rest.next_piece().transpose()),
-                }
-            }
+            Self::List { first, rest } => match first.take() {
+                Some(first) => Poll::Ready(Some(Ok(first))),
+                None => Poll::Ready(rest.next_piece().transpose()),
+            },
             Self::Watch(state) => state.poll_event(cx).map(|bytes| bytes.map(Ok)),
         }
     }
@@ -180,7 +193,9 @@ impl Body for Payload {
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = self.get_mut();
         loop {
-            let piece = match ready!(this.source.poll_piece(cx)) {
+            let polled = this.source.poll_piece(cx);
+            this.flow.note(&polled);
+            let piece = match ready!(polled) {
                 Some(Ok(piece)) => Some(piece),
                 Some(Err(status)) => {
                     // The head is long gone: all that is left is to end the connection, so that

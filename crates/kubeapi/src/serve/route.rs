@@ -64,15 +64,15 @@ pub(super) async fn answer(
         }
     };
     let answered: Result<Answer, Status> = answered.await;
-    match answered {
-        Ok(answer) if head => {
-            let mut response = answer.into_response(number, false);
-            *response.body_mut() = Payload::full(bytes::Bytes::new());
-            response
-        }
-        Ok(answer) => answer.into_response(number, gzip),
+    let mut response = match answered {
+        Ok(answer) => answer.into_response(number, gzip && !head),
         Err(status) => refusal(status, number),
+    };
+    if head {
+        // Nor may a refusal have a body then: over HTTP/2 it would break the stream.
+        *response.body_mut() = Payload::empty();
     }
+    response
 }
 
 /// The client said how long it waits, and it was not long enough. A write may still happen.

@@ -35,7 +35,7 @@ impl Writes {
         let unread = || Status::internal("the stored objects could not be read");
         let (found, version) = {
             let reader = self.authority().reader();
-            let part = Part { after: None, limit };
+            let part = Part { from: None, limit };
             let page = reader.page(&want, &At::Now, &part).map_err(|_| unread())?;
             let mut found: Vec<(ObjectName, Value)> = Vec::with_capacity(page.rows.len());
             for row in &page.rows {

@@ -62,9 +62,9 @@ impl Writes {
         let resource = Resource::new("", "events");
         let now = self.now();
         let mut gone = 0;
-        let mut after: Option<String> = None;
+        let mut from: Option<String> = None;
         loop {
-            let (old, last) = self.old_events(&resource, after.as_deref(), now)?;
+            let (old, next) = self.old_events(&resource, from.as_deref(), now)?;
             let swaps = old.into_iter().map(|(name, version)| Swap {
                 resource: resource.clone(),
                 name,
@@ -79,8 +79,8 @@ impl Writes {
                     Err(refusal) => return Err(Status::internal(refusal.to_string())),
                 }
             }
-            match last {
-                Some(last) => after = Some(last),
+            match next {
+                Some(next) => from = Some(next),
                 None => return Ok(gone),
             }
         }
@@ -90,7 +90,7 @@ impl Writes {
     fn old_events(
         &self,
         resource: &Resource,
-        after: Option<&str>,
+        from: Option<&str>,
         now: Timestamp,
     ) -> Result<OldEvents, Status> {
         let want = Want {
@@ -100,7 +100,7 @@ impl Writes {
         };
         let unread = || Status::internal("the stored events could not be read");
         let part = Part {
-            after,
+            from,
             limit: Some(PAGE),
         };
         let page = self
@@ -118,7 +118,7 @@ impl Writes {
             }
         }
         let last = page.rows.last().filter(|_| page.more);
-        Ok((old, last.map(|row| row.header.name.as_str().to_owned())))
+        Ok((old, last.map(|row| format!("{}\0", row.header.name))))
     }
 }
 

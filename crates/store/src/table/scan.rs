@@ -29,15 +29,15 @@ impl Table {
         then
     }
 
-    /// Rows of `range` with names above `after`, in order, as they were at `version` (now, if it is
-    /// nothing).
+    /// Rows of `range` with names from `from` on, in order, as they were at `version` (now, if it
+    /// is nothing).
     pub(crate) fn scan<'a>(
         &'a self,
         range: &Range,
-        after: Option<&str>,
+        from: Option<&str>,
         version: Option<&Version>,
     ) -> impl Iterator<Item = &'a Arc<Row>> + use<'a> {
-        let (low, high) = bounds(range, after);
+        let (low, high) = bounds(range, from);
         let low: Bound<&str> = low.as_ref().map(String::as_str);
         let high: Bound<&str> = high.as_ref().map(String::as_str);
         let undone = match version {
@@ -102,7 +102,7 @@ fn sane(low: Bound<&str>, high: Bound<&str>) -> bool {
     }
 }
 
-fn bounds(range: &Range, after: Option<&str>) -> (Bound<String>, Bound<String>) {
+fn bounds(range: &Range, from: Option<&str>) -> (Bound<String>, Bound<String>) {
     let (low, high) = match range {
         Range::All | Range::Node(_) => (Bound::Unbounded, Bound::Unbounded),
         // '0' is the character after '/': every name in the namespace lies between the two.
@@ -115,9 +115,9 @@ fn bounds(range: &Range, after: Option<&str>) -> (Bound<String>, Bound<String>) 
             Bound::Included(name.as_str().to_owned()),
         ),
     };
-    let low = match (after, low) {
-        (Some(after), Bound::Included(low)) if *after < *low => Bound::Included(low),
-        (Some(after), _) => Bound::Excluded(after.to_owned()),
+    let low = match (from, low) {
+        (Some(from), Bound::Included(low)) if *from < *low => Bound::Included(low),
+        (Some(from), _) => Bound::Included(from.to_owned()),
         (None, low) => low,
     };
     (low, high)

@@ -301,7 +301,7 @@ impl Run {
         let wanted = want(pods(), Range::All);
         let reader = self.authority().reader().clone();
         let first = Part {
-            after: None,
+            from: None,
             limit: Some(2),
         };
         let page = reader.page(&wanted, &At::Now, &first).unwrap();
@@ -323,8 +323,9 @@ impl Run {
                 break;
             };
             self.swap();
+            let next = format!("{last}\0");
             let part = Part {
-                after: Some(&last),
+                from: Some(&next),
                 limit: Some(2),
             };
             match reader.page(&wanted, &At::Exactly(at.clone()), &part) {
