@@ -62,7 +62,7 @@ impl Cluster {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+        let mut command = Command::new(program());
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("HOLDFAST_") {
                 command.env_remove(name);
@@ -198,6 +198,12 @@ impl Drop for Cluster {
             eprintln!("{}", last.join("\n"));
         }
     }
+}
+
+/// The program under test: the one that `tests/e2e/run` built, or the one that cargo did.
+pub(crate) fn program() -> PathBuf {
+    let built = || env!("CARGO_BIN_EXE_holdfast").into();
+    std::env::var_os("E2E_HOLDFAST").map_or_else(built, PathBuf::from)
 }
 
 /// How much of the log a failing test shows.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::access::with_token;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, program};
 
 #[test]
 #[ignore = "needs kubectl: just e2e"]
@@ -143,7 +143,7 @@ fn an_ephemeral_cluster_keeps_no_objects_but_knows_its_clients() {
 #[ignore = "needs kubectl: just e2e"]
 fn two_programs_never_share_a_folder() {
     let cluster = Cluster::start();
-    let second = Command::new(env!("CARGO_BIN_EXE_holdfast"))
+    let second = Command::new(program())
         .args(["up", "--listen", "127.0.0.1:0", "--data-dir"])
         .arg(cluster.home())
         .output()
