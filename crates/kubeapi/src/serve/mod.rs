@@ -32,27 +32,18 @@ pub use limits::Limits;
 
 /// Everything that answers requests. One for a process; connections share it.
 pub struct Api {
-    /// Where reads are answered from.
-    pub reader: Reader,
-    /// Where writes are done; nothing for an API that only reads.
-    pub writes: Option<Arc<dyn Writes>>,
-    /// Which kinds there are.
-    pub catalog: Arc<Catalog>,
-    /// Who may what.
-    pub authorizer: Arc<RwLock<Authorizer>>,
-    /// Which tokens are good.
-    pub verifier: Verifier,
-    /// What the server says of itself.
-    pub about: About,
-    /// The time.
-    pub clock: Clock,
-    /// Ends everything.
-    pub shutdown: Shutdown,
-    /// How much of everything there is.
-    pub limits: Limits,
-    /// What is in use of it.
-    pub gate: limits::Gate,
+    parts: Parts,
+    /// What is in use of the limits.
+    gate: limits::Gate,
     counter: AtomicU64,
+}
+
+impl std::ops::Deref for Api {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.parts
+    }
 }
 
 /// What the server says of itself.
@@ -69,34 +60,13 @@ pub struct About {
 impl Api {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts {
-            reader,
-            writes,
-            catalog,
-            authorizer,
-            verifier,
-            about,
-            clock,
-            shutdown,
-            limits,
-        } = parts;
         Arc::new(Self {
-            reader,
-            writes,
-            catalog,
-            authorizer,
-            verifier,
-            about,
-            clock,
-            shutdown,
-            gate: limits::Gate::new(&limits),
-            limits,
+            gate: limits::Gate::new(&parts.limits),
             counter: AtomicU64::new(0),
+            parts,
         })
     }
-}
 
-impl Api {
     /// A number from 0 to 1 that spreads things in time. It need not be secret, only even.
     fn spread(&self) -> f64 {
         // The golden ratio's fraction: successive multiples fall as far apart as they can.
@@ -109,7 +79,7 @@ impl Api {
 pub struct Parts {
     /// Where reads are answered from.
     pub reader: Reader,
-    /// Where writes are done.
+    /// Where writes are done; nothing for an API that only reads.
     pub writes: Option<Arc<dyn Writes>>,
     /// Which kinds there are.
     pub catalog: Arc<Catalog>,
