@@ -19,9 +19,17 @@ test *ARGS:
 fuzz TARGET SECONDS="60":
     cargo +nightly fuzz run {{TARGET}} -- -max_total_time={{SECONDS}}
 
-# Measure. Quiet machine, please.
-bench *ARGS:
-    cargo bench --workspace {{ARGS}}
+# The whole load (a minute of a thousand watchers, a hundred thousand objects) on a release build.
+load *ARGS:
+    HOLDFAST_LOAD=full cargo test --release --test load -- --nocapture --test-threads 1 {{ARGS}}
+
+# Measure the program: all of it, or some of idle create get list update fanout own memory.
+bench *PARTS:
+    cargo bench --bench api -- {{PARTS}}
+
+# Measure the store alone.
+bench-store:
+    cargo bench -p store --bench store
 
 # Real components against the real program.
 e2e *ARGS:

@@ -65,6 +65,8 @@ pub(crate) async fn run(cluster: &Cluster, load: Load) {
     let writing = write(door, load);
     let (stories, most) = with_most_memory(cluster, writing).await;
     let wrote_for = started.elapsed();
+    // An idle connection is not kept for ever, so the last change comes by a new one.
+    let mut admin = door.connect(Protocol::Http1).await;
     let last = config_map("last", LAST as usize, 0);
     admin.call("POST", &collection(NAMESPACE), last).await;
     let changes: usize = stories.iter().map(Vec::len).sum::<usize>() + 1;

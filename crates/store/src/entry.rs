@@ -291,6 +291,9 @@ pub(crate) fn decode_seal(meta: &[u8]) -> Result<Vec<(u32, u64)>, Malformed> {
     let mut tables = Vec::new();
     for _ in 0..taker.number()? {
         let table = taker.number()?.try_into().map_err(|_| Malformed)?;
+        if table == 0 {
+            return Err(Malformed);
+        }
         tables.push((table, take_seq(&mut taker)?));
     }
     taker.end()?;
@@ -308,4 +311,30 @@ pub(crate) fn decode_base(meta: &[u8]) -> Result<Option<Version>, Malformed> {
     let floor = taker.version()?;
     taker.end()?;
     Ok(floor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seal_gives_back_what_was_sealed_and_knows_no_table_zero() {
+        let tables = vec![(1, 7), (3, 1)];
+        let sealed = encode_seal(tables.iter().copied());
+        assert_eq!(decode_seal(&sealed), Ok(tables));
+        // The fuzzer made one: a table that nobody has came and went from start to start.
+        let zero = encode_seal([(0, 7)].into_iter());
+        assert_eq!(decode_seal(&zero), Err(Malformed));
+    }
+
+    #[test]
+    fn numbers_that_leave_no_room_to_count_on_are_refused() {
+        let resource = Resource::new("apps", "deployments");
+        let most = encode_table(&resource, SEQ_MAX);
+        assert_eq!(decode_table(&most), Ok((resource.clone(), SEQ_MAX)));
+        assert_eq!(
+            decode_table(&encode_table(&resource, SEQ_MAX + 1)),
+            Err(Malformed)
+        );
+    }
 }

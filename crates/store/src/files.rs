@@ -119,9 +119,16 @@ fn verified(row: &Row, file: &dyn File, at: At) -> Result<Bytes, Unreadable> {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(damaged()),
         Err(error) => return Err(Unreadable::Disk(error)),
     }
-    match crc32fast::hash(&buffer) == row.sum() {
-        true => Ok(buffer.into()),
-        false => Err(damaged()),
+    checked(row, buffer.into())
+}
+
+/// A row's bytes, if they are those that were written.
+pub(crate) fn checked(row: &Row, bytes: Bytes) -> Result<Bytes, Unreadable> {
+    match crc32fast::hash(&bytes) == row.sum() {
+        true => Ok(bytes),
+        false => Err(Unreadable::Damaged {
+            name: row.header.name.clone(),
+        }),
     }
 }
 

@@ -19,6 +19,7 @@ mod record; // how records are framed and checked
 mod codec;
 pub mod disk; // what is asked of a file system
 mod files; // where bytes lie
+mod ahead; // rows that lie side by side, read together
 mod recover; // files            -> tables, at the start
 mod compact; // tables           -> one base file
 mod table; // rows, history and scopes of one resource
@@ -28,6 +29,7 @@ pub mod reader; // version, floor, covers, page
 pub mod watch; // history from a version on
 pub mod failpoint;
 
+pub use ahead::Ahead;
 pub use authority::Authority;
 pub use entry::FORMAT;
 pub use files::Unreadable;

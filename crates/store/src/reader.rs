@@ -9,10 +9,11 @@ use object::{Object, ObjectName, Resource, Version};
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
-use crate::files::{FileSet, Files, Unreadable};
+use crate::ahead::{Ahead, run_length};
+use crate::files::{FileSet, Files, Unreadable, checked};
 use crate::log::Counting;
 use crate::row::{self, Event, Row};
-use crate::scope::Want;
+use crate::scope::{Range, Want};
 use crate::table::{Held, Refused, Table};
 use crate::watch::Watch;
 
@@ -202,6 +203,31 @@ impl Page {
             _ => files.read(row),
         }
     }
+
+    /// The bytes of the row with this number, for who reads one row after the other: what lies
+    /// side by side is read together, and waits in `ahead`.
+    pub fn read(&self, number: usize, ahead: &mut Ahead) -> Result<Bytes, Unreadable> {
+        let (row, at) = (&*self.rows[number], self.places[number]);
+        if let Some(bytes) = ahead.cut(row, at) {
+            return checked(row, bytes);
+        }
+        let rest = self.places[number..]
+            .iter()
+            .copied()
+            .zip(&self.rows[number..]);
+        let length = run_length(rest.map(|(at, row)| (at, &**row)));
+        if let Some(file) = self
+            .pinned
+            .get(&at.file)
+            .filter(|_| length > u64::from(row.bytes_len()))
+        {
+            ahead.read(&**file, at, length);
+            if let Some(bytes) = ahead.cut(row, at) {
+                return checked(row, bytes);
+            }
+        }
+        self.reader.shared.files.read_pinned(row, at, &self.pinned)
+    }
 }
 
 impl Reader {
@@ -322,7 +348,9 @@ impl Reader {
         let then = matches!(at, At::Exactly(_)).then_some(&version);
         let mut found = table
             .scan(&want.range, part.from, then)
-            .filter(|row| want.range.contains(&row.header) && want.selector.matches(&row.header));
+            // The scan keeps to names; which node a pod is bound to only its header tells.
+            .filter(|row| !matches!(want.range, Range::Node(_)) || want.range.contains(&row.header))
+            .filter(|row| want.selector.matches(&row.header));
         let limit = part.limit.unwrap_or(usize::MAX);
         let rows: Vec<Arc<Row>> = found.by_ref().take(limit).cloned().collect();
         let next = if rows.len() < limit {

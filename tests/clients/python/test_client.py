@@ -282,4 +282,4 @@ class Access(ClientTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest.main()

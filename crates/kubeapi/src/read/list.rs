@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use store::{At, Page, Part, Range, Reader, Refused, Want};
+use store::{Ahead, At, Page, Part, Range, Reader, Refused, Want};
 
 use super::encode::Encoder;
 use super::options::{Freshness, ListOptions};
@@ -133,12 +133,13 @@ impl Listing {
             self.state = State::Items;
         }
         let (page, sent) = (&self.page, &mut self.sent);
+        let mut ahead = Ahead::default();
         let mut items = std::iter::from_fn(|| {
-            let row = page.rows.get(*sent)?;
             let number = *sent;
+            page.rows.get(number)?;
             *sent += 1;
             Some(
-                page.bytes(row)
+                page.read(number, &mut ahead)
                     .map(|bytes| (number, bytes))
                     .map_err(|why| unreadable(why.into())),
             )

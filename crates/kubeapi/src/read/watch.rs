@@ -2,13 +2,14 @@
 //! between; an honest end.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use host::{Clock, Shutdown};
 use object::{Version, splice};
-use store::{At, Ended, Event, Page, Part, Reader, Refused, Row, Step, Want, Watch, What};
+use store::{Ahead, At, Ended, Event, Page, Part, Reader, Refused, Row, Step, Want, Watch, What};
 
 use super::encode::{Bookmark, Encoder, EventKind, error_event};
 use super::options::{Start, WatchOptions};
@@ -21,7 +22,7 @@ pub const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 /// How long a watch lasts at least where the client names no time; at most twice as long, so that
 /// not all end at once.
 pub const LASTING_MIN: Duration = Duration::from_secs(1800);
-/// Bytes of initial events that are made at once.
+/// Bytes of events that are put together at once.
 const PIECE_BYTES: usize = 32 * 1024;
 
 /// A watch on its way to a client.
@@ -41,7 +42,13 @@ pub struct Watching {
     end_at: Instant,
     headings: Headings,
     done: bool,
+    /// Set once and kept: to set a timer for each event would cost more than the event.
+    alarm: Option<(Instant, Signal)>,
+    stop: Option<Signal>,
 }
+
+/// Something that will be said once.
+type Signal = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What was there when the watch started, as far as it is not sent yet.
 struct Initial {
@@ -124,6 +131,8 @@ pub async fn watch(
         end_at: now + lasting,
         headings: Headings::Shown,
         done: false,
+        alarm: None,
+        stop: None,
     })))
 }
 
@@ -154,10 +163,8 @@ impl Watching {
             return Ok(Turn::Send(bytes));
         }
         let progress = loop {
-            while let Some(event) = self.queue.pop_front() {
-                if let Some(bytes) = self.event(&event)? {
-                    return Ok(Turn::Send(bytes));
-                }
+            if let Some(bytes) = self.queued()? {
+                return Ok(Turn::Send(bytes));
             }
             match self.watch.step().map_err(ended)? {
                 Step::Events(events) => self.queue.extend(events),
@@ -189,10 +196,25 @@ impl Watching {
             true => self.bookmark_at.min(self.end_at),
             false => self.end_at,
         };
+        // Both are kept from one wait to the next: to set them anew for each event costs more than
+        // the event.
+        if self.alarm.as_ref().is_none_or(|(at, _)| *at != until) {
+            let clock = self.clock.clone();
+            self.alarm = Some((
+                until,
+                Box::pin(async move { clock.sleep_until(until).await }),
+            ));
+        }
+        let shutdown = &self.shutdown;
+        let stop = self.stop.get_or_insert_with(|| {
+            let shutdown = shutdown.clone();
+            Box::pin(async move { shutdown.triggered().await })
+        });
+        let (_, alarm) = self.alarm.as_mut().expect("it was set above");
         tokio::select! {
-            () = self.shutdown.triggered() => {}
             () = self.watch.changed() => {}
-            () = self.clock.sleep_until(until) => {}
+            () = alarm => self.alarm = None,
+            () = stop => self.stop = None,
         }
     }
 
@@ -203,15 +225,11 @@ impl Watching {
         };
         let now = self.clock.wall();
         let mut out = Vec::new();
-        while out.len() < PIECE_BYTES {
-            let Some(row) = initial.page.rows.get(initial.sent) else {
-                break;
-            };
+        let mut ahead = Ahead::default();
+        while out.len() < PIECE_BYTES && initial.sent < initial.page.rows.len() {
+            let bytes = initial.page.read(initial.sent, &mut ahead);
+            let bytes = bytes.map_err(|why| unreadable(why.into()))?;
             initial.sent += 1;
-            let bytes = initial
-                .page
-                .bytes(row)
-                .map_err(|why| unreadable(why.into()))?;
             let headings = std::mem::replace(&mut self.headings, Headings::Omitted);
             out.extend(
                 self.encoder
@@ -226,6 +244,29 @@ impl Watching {
             }
         }
         Ok(Some(out.into()).filter(|out: &Bytes| !out.is_empty()))
+    }
+
+    /// What waits, up to a piece. One event alone goes out as the bytes that all watchers share; for
+    /// a watcher that is behind several are put together, so that it catches up at little cost.
+    fn queued(&mut self) -> Result<Option<Bytes>, Status> {
+        let mut alone: Option<Bytes> = None;
+        let mut together = Vec::new();
+        while together.len() + alone.as_ref().map_or(0, Bytes::len) < PIECE_BYTES {
+            let Some(event) = self.queue.pop_front() else {
+                break;
+            };
+            let Some(bytes) = self.event(&event)? else {
+                continue;
+            };
+            match alone.take() {
+                None if together.is_empty() => alone = Some(bytes),
+                before => {
+                    together.extend_from_slice(&before.unwrap_or_default());
+                    together.extend_from_slice(&bytes);
+                }
+            }
+        }
+        Ok(alone.or_else(|| (!together.is_empty()).then(|| together.into())))
     }
 
     /// What a change is to this watcher: nothing, if the object was not selected before and is not

@@ -11,6 +11,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
 
+use super::gather::Gathered;
 use super::limits::{HEAD_BYTES_MAX, RESETS_PENDING_MAX, SEND_BUFFER_BYTES, STREAMS_MAX};
 use super::patience::{Noticed, Patience};
 use super::payload::Flow;
@@ -127,6 +128,7 @@ async fn http1(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
 async fn http2(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(), hyper::Error> {
     let (shutdown, stall_time) = (api.shutdown.clone(), api.limits.stall_time_max);
     let looked_at = peer.clone();
+    let stream = Gathered::new(accepted.stream);
     let service = service_fn(move |request| {
         let (api, peer) = (api.clone(), peer.clone());
         async move { Ok::<_, Infallible>(route::answer(api, peer, request).await) }
@@ -139,16 +141,16 @@ async fn http2(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
         .max_send_buf_size(SEND_BUFFER_BYTES)
         .keep_alive_interval(stall_time)
         .keep_alive_timeout(stall_time)
-        .serve_connection(TokioIo::new(accepted.stream), service);
+        .serve_connection(TokioIo::new(stream.clone()), service);
     let mut connection = pin!(connection);
     tokio::select! {
-        ended = connection.as_mut() => return ended,
+        ended = stream.run(connection.as_mut()) => return ended,
         () = stuck(&looked_at, stall_time) => return Ok(()),
         () = shutdown.triggered() => {}
     }
     connection.as_mut().graceful_shutdown();
     tokio::select! {
-        ended = connection => ended,
+        ended = stream.run(connection) => ended,
         () = stuck(&looked_at, stall_time) => Ok(()),
     }
 }

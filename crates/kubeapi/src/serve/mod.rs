@@ -1,6 +1,7 @@
 //! Connections, limits, and the one place where a request meets its answer.
 
 pub mod limits; // how much of everything one client and all clients together may have
+mod gather; // the writes of one turn of a connection -> few large records
 mod connection; // an accepted stream -> requests; watchers that are stuck are cut
 mod patience; // how long an idle connection and a slow one are waited for
 mod intake; // a request's body, within limits

@@ -22,6 +22,7 @@ use host::{Clock, Shutdown, Tasks};
 use kubeapi::catalog::Catalog;
 use kubeapi::serve::{About, Api, Feeds, Limits, Parts};
 use kubeapi::who::token::Verifier;
+use object::Version;
 use serde_json::Value;
 use store::Reader;
 
@@ -219,12 +220,18 @@ impl Stage {
     /// bookmarks. The version of the last comes back.
     pub async fn finish(&self, mut stream: Stream) -> String {
         self.hands.advance(LASTING + Duration::from_secs(1));
-        let mut last = None;
+        let mut last = version(&stream.expect_kind("BOOKMARK").await).to_owned();
+        // One that was due before may come first: it never says more than the last.
         while let Some(event) = stream.next().await {
             assert_eq!(event.kind, "BOOKMARK", "{}", event.object);
-            last = Some(version(&event.object).to_owned());
+            let (newer, older): (Version, Version) = (
+                version(&event.object).parse().unwrap(),
+                last.parse().unwrap(),
+            );
+            assert!(newer >= older, "bookmarks never go back");
+            last = newer.to_string();
         }
-        last.expect("it ended without a bookmark")
+        last
     }
 
     /// The version that a list of all pods has now.

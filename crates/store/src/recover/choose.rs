@@ -4,7 +4,7 @@ use std::io;
 
 use super::OpenError;
 use crate::disk::{Disk, File};
-use crate::files::{self, Role, UNFINISHED};
+use crate::files::{self, NUMBER_MAX, Role, UNFINISHED};
 use crate::record::{Found, Kind, Record, Scan};
 
 /// The files to read.
@@ -36,6 +36,9 @@ impl Chosen {
             }
         }
         let number_next = known.last().map_or(1, |(number, _)| number + 1);
+        if number_next > NUMBER_MAX {
+            return Err(io::Error::other("file numbers are used up").into());
+        }
         let (mut logs, mut obsolete) = (Vec::new(), Vec::new());
         for (number, role) in known {
             match role {

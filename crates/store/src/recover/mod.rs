@@ -336,6 +336,10 @@ impl Recovery {
             }
             return self.is_whole_to(end);
         }
+        if number == 0 {
+            // No table has this number, so we did not write it.
+            return;
+        }
         let unmarked = self.found.mark.is_none();
         let table = self.found.tables.entry(number).or_default();
         if unmarked {
@@ -449,6 +453,14 @@ impl Recovery {
     }
 
     fn finish(mut self) -> Result<Recovered, OpenError> {
+        // A file that holds something and does not say whose is left alone: what comes next goes
+        // into one that does, or it could not be told apart either.
+        let kept = |tail: &Tail| tail.end > 0;
+        if self.found.mark.is_none() && self.found.tail.as_ref().is_some_and(kept) {
+            self.begin_group();
+            self.found.tail = None;
+            self.found.torn_bytes = 0;
+        }
         // What is still in limbo or open was never synced as a whole, and is cut off.
         self.limbo.clear();
         self.open.clear();
@@ -461,10 +473,6 @@ impl Recovery {
         }
         let tables = &mut self.found.tables;
         tables.retain(|_, table| table.resource.is_some() || table.damage.is_some());
-        // A file that holds something and does not say whose is left alone: what comes next goes
-        // into one that does, or it could not be told apart either.
-        let unmarked = self.found.mark.is_none();
-        self.found.tail = self.found.tail.filter(|tail| !unmarked || tail.end == 0);
         if let Some(tail) = &self.found.tail {
             if self.found.torn_bytes > 0 {
                 tail.file.truncate(tail.end)?;

@@ -335,6 +335,16 @@ fn a_lone_record_in_a_file_without_a_mark_is_left_alone() {
 }
 
 #[test]
+fn a_store_without_a_file_number_left_is_refused_before_it_makes_a_file() {
+    let disk = disk_of(&Files::from([("16777208.log".into(), vec![])]));
+    for _ in 0..2 {
+        let refused = Authority::open(Arc::new(disk.clone()), options(), Clock::machine());
+        assert!(matches!(refused, Err(OpenError::Disk(_))));
+        assert_eq!(disk.list().unwrap().len(), 1);
+    }
+}
+
+#[test]
 fn versions_go_on_above_those_of_a_damaged_table() {
     let (files, states) = sample();
     let newest = states

@@ -28,7 +28,9 @@ use crate::Status;
 
 /// Gives a new object what only the server gives, and takes out what only the server may set.
 pub(super) fn prepare_new(target: &Target, object: &mut Value, around: &Surroundings) {
-    let own_status = target.kind.subresource("status").is_some();
+    // A node registers itself with its status filled in.
+    let keeps_status = target.resource() == ("", "nodes");
+    let own_status = target.kind.subresource("status").is_some() && !keeps_status;
     if own_status {
         field::remove(object, "status");
     }

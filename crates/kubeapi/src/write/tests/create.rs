@@ -165,6 +165,23 @@ fn status_is_not_for_clients_to_create() {
 }
 
 #[test]
+fn a_node_registers_itself_with_its_status() {
+    let nodes = testing::cluster_kind("v1", "Node", "nodes");
+    let body = json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
+        "status": {"capacity": {"cpu": "2"}}
+    });
+    let target = Target {
+        kind: &nodes,
+        namespace: "",
+        name: "",
+    };
+    let around = Surroundings::default();
+    let object = creation::create(&target, body, &testing::stamp(), &around).unwrap();
+    assert_eq!(object["status"]["capacity"], json!({"cpu": "2"}));
+}
+
+#[test]
 fn what_nests_too_deep_to_be_read_again_is_refused() {
     let mut deep = json!(1);
     for _ in 0..120 {
