@@ -34,7 +34,7 @@ pub use limits::Limits;
 pub struct Api {
     parts: Parts,
     /// What is in use of the limits.
-    gate: limits::Gate,
+    pub gate: limits::Gate,
     counter: AtomicU64,
 }
 
