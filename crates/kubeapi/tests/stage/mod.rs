@@ -219,27 +219,12 @@ impl Stage {
     /// bookmarks. The version of the last comes back.
     pub async fn finish(&self, mut stream: Stream) -> String {
         self.hands.advance(LASTING + Duration::from_secs(1));
-<<<<<<< HEAD
         let mut last = None;
         while let Some(event) = stream.next().await {
             assert_eq!(event.kind, "BOOKMARK", "{}", event.object);
             last = Some(version(&event.object).to_owned());
         }
         last.expect("it ended without a bookmark")
-=======
-        let mut last = version(&stream.expect_kind("BOOKMARK").await).to_owned();
-        // One that was due before may come first: it never says more than the last.
-        while let Some(event) = stream.next().await {
-            assert_eq!(event.kind, "BOOKMARK", "{}", event.object);
-            let (newer, older): (Version, Version) = (
-                version(&event.object).parse().unwrap(),
-                last.parse().unwrap(),
-            );
-            assert!(newer >= older, "bookmarks never go back");
-            last = newer.to_string();
-        }
-        last
->>>>>>> gate
     }
 
     /// The version that a list of all pods has now.
