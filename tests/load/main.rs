@@ -1,6 +1,6 @@
 //! The real program under load: a thousand watchers, a hundred thousand objects.
 //!
-//! A plain run is short. `HOLDFAST_LOAD=full` with a release build is the whole thing (`just load`).
+//! A plain run is short; `HOLDFAST_LOAD=full` with a release build is all of it (`just load`).
 //! Nothing here asserts a time: speed is kept by `benches/`.
 
 #![allow(

@@ -172,7 +172,7 @@ fn reads(clock: &Clock, authority: &Authority, count: usize) {
         selector: Default::default(),
     };
     let part = Part {
-        after: None,
+        from: None,
         limit: Some(10_000),
     };
     let begun = clock.now();

@@ -27,7 +27,8 @@ impl Ahead {
         (at.file == self.file && end <= self.bytes.len()).then(|| self.bytes.slice(start..end))
     }
 
-    /// Reads a run of rows. Nothing is here afterwards if that failed: each row alone will tell why.
+    /// Reads a run of rows. Nothing is here afterwards if that failed: each row alone will tell
+    /// why.
     pub(crate) fn read(&mut self, file: &dyn File, at: At, length: u64) {
         let mut buffer = vec![0; length as usize];
         let read = file.read_at(&mut buffer, at.offset);

@@ -138,10 +138,16 @@ impl Watch {
             let table = self.slot.table.read();
             let next = self.next.load(Ordering::Relaxed);
             let Some(steps) = table.steps(next, STEPS_MAX) else {
-                return Err(match table.was_afresh_since(next) {
-                    true => Ended::Replaced,
-                    false => Ended::Lagged,
-                });
+                if table.was_afresh_since(next) {
+                    return Err(Ended::Replaced);
+                }
+                // A watch that starts ahead of the table does not miss what is gone before that.
+                if table.floor().is_none_or(|floor| *floor > self.from) {
+                    return Err(Ended::Lagged);
+                }
+                let next = table.step_after(&self.from);
+                self.next.store(next, Ordering::Relaxed);
+                continue;
             };
             if steps.is_empty() {
                 let version = self.shared.version_of(shared, &table);

@@ -246,8 +246,9 @@ impl Watching {
         Ok(Some(out.into()).filter(|out: &Bytes| !out.is_empty()))
     }
 
-    /// What waits, up to a piece. One event alone goes out as the bytes that all watchers share; for
-    /// a watcher that is behind several are put together, so that it catches up at little cost.
+    /// What waits, up to a piece. One event alone goes out as the bytes that all watchers share;
+    /// for a watcher that is behind several are put together, so that it catches up at little
+    /// cost.
     fn queued(&mut self) -> Result<Option<Bytes>, Status> {
         let mut alone: Option<Bytes> = None;
         let mut together = Vec::new();

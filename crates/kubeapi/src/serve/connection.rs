@@ -116,7 +116,13 @@ async fn http1(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
         () = shutdown.triggered() => {}
     }
     connection.as_mut().graceful_shutdown();
-    connection.await
+    // Half a head would keep it open for ever, and so would a client that takes nothing.
+    tokio::select! {
+        biased;
+        ended = connection => ended,
+        () = stuck(&looked_at, stall_time) => Ok(()),
+        () = patience.exhausted() => Ok(()),
+    }
 }
 
 async fn http2(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(), hyper::Error> {
@@ -143,7 +149,10 @@ async fn http2(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
         () = shutdown.triggered() => {}
     }
     connection.as_mut().graceful_shutdown();
-    stream.run(connection).await
+    tokio::select! {
+        ended = stream.run(connection) => ended,
+        () = stuck(&looked_at, stall_time) => Ok(()),
+    }
 }
 
 /// Comes back when a stream of this connection is stuck: its client takes nothing although

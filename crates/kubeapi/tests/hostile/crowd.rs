@@ -78,8 +78,8 @@ async fn a_user_who_reads_slowly_starves_nobody() {
         for _ in 0..20 {
             assert_eq!(quick.get("/api/v1/namespaces/a/pods/p00").await.status, 200);
         }
-        let list = quick.json("/api/v1/pods").await;
-        assert_eq!(list["items"].as_array().unwrap().len(), 20);
+        let list = quick.json("/api/v1/pods?limit=1").await;
+        assert_eq!(list["metadata"]["remainingItemCount"], 19);
     })
     .await;
 }

@@ -82,7 +82,7 @@ async fn queries_that_make_no_sense_are_refused() {
             ("resourceVersionMatch=Newest&resourceVersion=1", 422),
             ("fieldSelector=spec.containers%3Dx", 400),
             ("fieldSelector=spec.nodeName", 400),
-            ("fieldSelector=metadata.name%3D%3D%3Dx", 200),
+            ("fieldSelector=metadata.name%3D%3D%3Dx", 400),
             ("labelSelector=-bad-%3Dx", 400),
             ("labelSelector=a+in", 400),
             ("labelSelector=a+in+(b", 400),

@@ -7,6 +7,7 @@ use kubeapi::catalog::Catalog;
 use object::{Header, Resource, splice};
 use serde_json::Value;
 use store::authority::{Action, Draft, Expect, Outcome, Swap};
+use store::disk::Disk;
 use store::disk::memory::MemoryDisk;
 use store::{Authority, Options, Reader, Replica, Retention};
 
@@ -14,8 +15,13 @@ use super::body::{Body, pod};
 use super::source::Source;
 use super::{FeederKind, HISTORY_AGE};
 
-/// What feeds the log of a stage.
-pub enum Feeder {
+/// What feeds the log of a stage, and the disk that the log is on.
+pub struct Feeder {
+    by: By,
+    disk: Arc<MemoryDisk>,
+}
+
+enum By {
     Authority(Authority),
     Replica(Source),
 }
@@ -32,56 +38,68 @@ impl Feeder {
         };
         let snapshot = catalog.snapshot();
         let resources: Vec<Resource> = snapshot.kinds().map(|kind| kind.stored_as()).collect();
-        match kind {
+        let by = match kind {
             FeederKind::Authority => {
-                let authority = Authority::open(disk, options, clock).unwrap();
+                let authority = Authority::open(disk.clone(), options, clock).unwrap();
                 authority.open_tables(resources).await.unwrap();
-                Self::Authority(authority)
+                By::Authority(authority)
             }
             FeederKind::Replica => {
-                let replica = Replica::open(disk, options, clock).unwrap();
-                Self::Replica(Source::start(replica, resources).await)
+                let replica = Replica::open(disk.clone(), options, clock).unwrap();
+                By::Replica(Source::start(replica, resources).await)
             }
+        };
+        Self { by, disk }
+    }
+
+    /// Every byte on the disk turns into another.
+    pub fn damage(&self) {
+        for name in self.disk.list().unwrap() {
+            let file = self.disk.open(&name).unwrap();
+            let mut bytes = vec![0; usize::try_from(file.size().unwrap()).unwrap()];
+            file.read_at(&mut bytes, 0).unwrap();
+            bytes.iter_mut().for_each(|byte| *byte ^= 0x55);
+            file.write_at(&bytes, 0).unwrap();
         }
     }
 
     pub fn reader(&self) -> &Reader {
-        match self {
-            Self::Authority(authority) => authority.reader(),
-            Self::Replica(source) => source.reader(),
+        match &self.by {
+            By::Authority(authority) => authority.reader(),
+            By::Replica(source) => source.reader(),
         }
     }
 
     pub fn source(&self) -> &Source {
-        match self {
-            Self::Replica(source) => source,
-            Self::Authority(_) => panic!("this stage has no source"),
+        match &self.by {
+            By::Replica(source) => source,
+            By::Authority(_) => panic!("this stage has no source"),
         }
     }
 
     pub async fn put(&self, body: &Body) -> Value {
-        match self {
-            Self::Authority(authority) => put(authority, body).await,
-            Self::Replica(source) => source.put(body).await,
+        match &self.by {
+            By::Authority(authority) => put(authority, body).await,
+            By::Replica(source) => source.put(body).await,
         }
     }
 
     pub async fn delete(&self, body: &Body) -> Value {
-        match self {
-            Self::Authority(authority) => delete(authority, body).await,
-            Self::Replica(source) => source.delete(body).await,
+        match &self.by {
+            By::Authority(authority) => delete(authority, body).await,
+            By::Replica(source) => source.delete(body).await,
         }
     }
 
     /// The pods' version rises without a change to them: by another resource's change, or by
     /// progress.
     pub async fn pass_elsewhere(&self) -> String {
-        match self {
-            Self::Authority(authority) => {
+        match &self.by {
+            By::Authority(authority) => {
                 let elsewhere = super::node("elsewhere").note("anything");
                 super::version(&put(authority, &elsewhere).await).to_owned()
             }
-            Self::Replica(source) => source.progress(&pod("", "").resource()).await,
+            By::Replica(source) => source.progress(&pod("", "").resource()).await,
         }
     }
 }

@@ -12,7 +12,6 @@ pub use source::{Ending, Source};
 
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::pin::pin;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -109,11 +108,11 @@ pub async fn on_server(http: Http, limits: Limits, test: impl AsyncFn(&Stage)) {
 
 async fn on(kind: FeederKind, http: Http, limits: Limits, test: &impl AsyncFn(&Stage)) {
     let label = format!("on {kind:?} over {http:?}");
-    let played = async {
+    let played = Box::pin(async move {
         let stage = Stage::open(kind, http, limits).await;
         test(&stage).await;
-    };
-    let mut played = pin!(tokio::time::timeout(3 * DEADLINE, played));
+    });
+    let mut played = Box::pin(tokio::time::timeout(3 * DEADLINE, played));
     // Stages run side by side: a test that fails says on which.
     let ended = poll_fn(|cx| {
         let _shown = Shown(&label);
@@ -216,13 +215,16 @@ impl Stage {
         self.hands.advance(HISTORY_AGE + Duration::from_secs(1));
     }
 
-    /// Lets the time of a [`lasting`] watch run out: it must have nothing left to say but its last
-    /// bookmark, whose version comes back.
+    /// Lets the time of a [`lasting`] watch run out: it must have nothing left to say but
+    /// bookmarks. The version of the last comes back.
     pub async fn finish(&self, mut stream: Stream) -> String {
         self.hands.advance(LASTING + Duration::from_secs(1));
-        let bookmark = stream.expect_kind("BOOKMARK").await;
-        stream.expect_end().await;
-        version(&bookmark).to_owned()
+        let mut last = None;
+        while let Some(event) = stream.next().await {
+            assert_eq!(event.kind, "BOOKMARK", "{}", event.object);
+            last = Some(version(&event.object).to_owned());
+        }
+        last.expect("it ended without a bookmark")
     }
 
     /// The version that a list of all pods has now.

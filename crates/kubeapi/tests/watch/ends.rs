@@ -56,9 +56,9 @@ async fn a_watcher_that_lags_behind_history_is_cut_and_never_skipped() {
         let at = stage.pods_version().await;
         let path = lasting("/api/v1/pods", &format!("resourceVersion={at}"));
         let mut stream = stage.client.watch(&path).await;
-        let text = "x".repeat(16 * 1024);
+        let text = "x".repeat(32 * 1024);
         // More than sockets and buffers between the two ends hold.
-        let changes = 2500;
+        let changes = 800;
         for number in 0..changes {
             let body = pod("a", "x").note(&format!("{number} {text}"));
             stage.put(&body).await;
@@ -83,6 +83,40 @@ async fn a_watcher_that_lags_behind_history_is_cut_and_never_skipped() {
         assert_eq!(status["code"], 410);
         assert!(seen < changes, "nothing was held back");
         stream.expect_end().await;
+    })
+    .await;
+}
+
+/// Upstream: `RunTestWatchError` and `RunWatchErrorIsBlockingFurtherEvents`: what cannot be read is
+/// an error to those who watch it, and nothing is shown behind it.
+#[tokio::test]
+async fn damage_ends_a_watch_and_nothing_follows_it() {
+    stage::everywhere(async |stage| {
+        let made = stage.put(&pod("a", "x")).await;
+        let mut stream = stage.client.watch("/api/v1/pods?watch=1").await;
+        stream.expect("ADDED", &made).await;
+        stage.feeder.damage();
+        // The damage is found by whoever reads first.
+        let reply = stage.client.get("/api/v1/namespaces/a/pods/x").await;
+        assert_eq!(
+            (reply.status, &reply.json()["reason"]),
+            (500, &"InternalError".into())
+        );
+        let status = stream.expect_kind("ERROR").await;
+        assert_eq!(
+            (&status["code"], &status["reason"]),
+            (&500.into(), &"InternalError".into())
+        );
+        stream.expect_end().await;
+        for path in [
+            "/api/v1/pods",
+            "/api/v1/pods?watch=1",
+            "/api/v1/namespaces/a/pods/y",
+        ] {
+            assert_eq!(stage.client.get(path).await.status, 500, "{path}");
+        }
+        // Other tables are none the worse.
+        assert_eq!(stage.client.get("/api/v1/nodes").await.status, 200);
     })
     .await;
 }
