@@ -50,7 +50,8 @@ fn delete_waits_by_itself_until_the_object_is_gone() {
 #[ignore = "needs kubectl: just e2e"]
 fn pods_go_at_once_when_no_node_has_them_and_gracefully_when_one_has() {
     let cluster = Cluster::start();
-    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}";
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p}, \
+               spec: {containers: [{name: c, image: i}]}}";
     for flags in ["", "--now", "--grace-period=0 --force", "--grace-period=1"] {
         cluster.create(pod);
         cluster.ok(&format!("delete pod p {flags}"));

@@ -67,40 +67,41 @@ fn kill_9_in_a_burst_of_creates_loses_nothing_acknowledged() {
 fn burst_until_killed(cluster: &mut Cluster, round: u32) -> BTreeSet<String> {
     let pid = cluster.pid();
     let dead = AtomicBool::new(false);
-    let mut acknowledged = BTreeSet::new();
-    std::thread::scope(|scope| {
+    let said = std::thread::scope(|scope| {
         let (cluster, dead) = (&*cluster, &dead);
-        let writers: Vec<_> = (0..3)
-            .map(|writer| {
-                scope.spawn(move || {
-                    let text: String = (0..400)
-                        .map(|n| {
-                            let name = format!("burst-{round}-{writer}-{n}");
-                            format!("---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}}}\n")
-                        })
-                        .collect();
-                    let said = cluster.kubectl("create -f -").stdin(&text).run();
-                    assert!(dead.load(Ordering::SeqCst), "all created before the end: make it longer");
-                    said.out
-                })
-            })
-            .collect();
+        let write = |writer: u32| {
+            move || {
+                let maps = maps(&format!("burst-{round}-{writer}"));
+                let said = cluster.kubectl("create -f -").stdin(&maps).run();
+                let late = dead.load(Ordering::SeqCst);
+                assert!(late, "ended before the kill: {}{}", said.out, said.err);
+                said.out
+            }
+        };
+        let writers: Vec<_> = (0..3).map(|writer| scope.spawn(write(writer))).collect();
         std::thread::sleep(Duration::from_millis(1500));
         dead.store(true, Ordering::SeqCst);
         let killed = Command::new("kill")
             .args(["-s", "KILL", &pid.to_string()])
             .status();
         assert!(killed.expect("kill").success());
-        for writer in writers {
-            let said = writer.join().expect("a writer");
-            let created = said
-                .lines()
-                .filter_map(|line| line.strip_suffix(" created"));
-            acknowledged.extend(created.map(str::to_owned));
-        }
+        let ended = writers
+            .into_iter()
+            .map(|writer| writer.join().expect("a writer"));
+        ended.collect::<String>()
     });
     cluster.reap();
-    acknowledged
+    let created = said
+        .lines()
+        .filter_map(|line| line.strip_suffix(" created"));
+    created.map(str::to_owned).collect()
+}
+
+/// More configmaps than kubectl creates in two seconds: it holds itself back after the first 300.
+fn maps(name: &str) -> String {
+    let map =
+        |n| format!("---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}-{n}}}}}\n");
+    (0..400).map(map).collect()
 }
 
 #[test]

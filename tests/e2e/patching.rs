@@ -212,9 +212,8 @@ fn rollouts_pause_resume_restart_and_tell_their_state() {
         "{refused}"
     );
     let generation = cluster.value("deployment web", ".metadata.generation");
-    let status = format!(
-        r#"{{"status":{{"observedGeneration":{generation},"replicas":2,"updatedReplicas":2,"readyReplicas":2,"availableReplicas":2}}}}"#
-    );
+    let counts = r#""replicas":2,"updatedReplicas":2,"readyReplicas":2,"availableReplicas":2"#;
+    let status = format!(r#"{{"status":{{"observedGeneration":{generation},{counts}}}}}"#);
     cluster.ok(&format!(
         "patch deployment web --subresource=status --type=merge -p '{status}'"
     ));

@@ -128,14 +128,14 @@ class Watches(ClientTest):
 
     def test_a_watch_resumes_where_it_was_left(self):
         version = self.list().metadata.resource_version
-        for number in range(20):
+        for number in range(21):
             self.create(f"map-{number:02}")
         seen = []
-        while len(seen) < 20:
+        while len(seen) < 21:
             for _, item in self.events(version, 3):
                 seen.append(item.metadata.name)
                 version = item.metadata.resource_version
-        self.assertEqual(seen, [f"map-{number:02}" for number in range(20)])
+        self.assertEqual(seen, [f"map-{number:02}" for number in range(21)])
 
     def test_a_watch_hears_what_is_written_while_it_is_open(self):
         version = self.list().metadata.resource_version
