@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use crate::access::with_token;
 use crate::cluster::{Cluster, program};
@@ -78,8 +77,9 @@ fn burst_until_killed(cluster: &mut Cluster, round: u32) -> BTreeSet<String> {
                 said.out
             }
         };
+        let watch = cluster.running("get configmaps -w -o name");
         let writers: Vec<_> = (0..3).map(|writer| scope.spawn(write(writer))).collect();
-        std::thread::sleep(Duration::from_millis(1500));
+        watch.wait_for(&format!("configmap/burst-{round}-0-60"));
         dead.store(true, Ordering::SeqCst);
         let killed = Command::new("kill")
             .args(["-s", "KILL", &pid.to_string()])
@@ -97,11 +97,12 @@ fn burst_until_killed(cluster: &mut Cluster, round: u32) -> BTreeSet<String> {
     created.map(str::to_owned).collect()
 }
 
-/// More configmaps than kubectl creates in two seconds: it holds itself back after the first 300.
+/// Far more configmaps than kubectl has created when somebody sees the sixtieth: it holds itself
+/// back after the first 300.
 fn maps(name: &str) -> String {
     let map =
         |n| format!("---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}-{n}}}}}\n");
-    (0..400).map(map).collect()
+    (0..2000).map(map).collect()
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn every_sample_becomes_byte_for_byte_what_go_makes_of_it() {
 }
 
 /// Kubernetes has an object of every kind with every field filled, in its modules k8s.io/api and
-/// k8s.io/apiextensions-apiserver. They are not ours to carry, so this is run by hand.
+/// k8s.io/apiextensions-apiserver. They are not ours to carry, so `.ci/run` fetches them.
 #[test]
 #[ignore = "needs WIRE_SAMPLES, the testdata/HEAD of a module of Kubernetes"]
 fn the_samples_of_kubernetes_become_what_it_says_they_are() {
