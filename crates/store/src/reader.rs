@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use object::{Object, ObjectName, Resource, Version};
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     version: RwLock<Option<Version>>,
     /// Ticks after every group.
     changed: watch::Sender<u64>,
+    /// Set when a sync failed: what is on disk is unknown until the store is opened anew.
+    distrusted: AtomicBool,
 }
 
 /// A table's place.
@@ -92,7 +95,13 @@ impl Shared {
             slots: RwLock::default(),
             version: RwLock::default(),
             changed: watch::channel(0).0,
+            distrusted: AtomicBool::new(false),
         }
+    }
+
+    /// The disk can no longer be trusted with writes.
+    pub(crate) fn distrust(&self) {
+        self.distrusted.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn add(&self, slot: Slot) -> Arc<Slot> {
@@ -269,6 +278,18 @@ impl Reader {
     /// All resources that have a table.
     pub fn resources(&self) -> Vec<Resource> {
         self.shared.slots.read().keys().cloned().collect()
+    }
+
+    /// Whether writes can be taken: false from a failed sync until the store is opened anew.
+    pub fn is_writable(&self) -> bool {
+        !self.shared.distrusted.load(Ordering::Relaxed)
+    }
+
+    /// The resources whose stored objects are damaged and not served.
+    pub fn damaged(&self) -> Vec<Resource> {
+        let slots = self.shared.slots.read();
+        let damaged = slots.values().filter(|slot| slot.is_damaged());
+        damaged.map(|slot| slot.resource.clone()).collect()
     }
 
     /// How many objects of a resource are held.

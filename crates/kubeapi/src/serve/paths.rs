@@ -80,11 +80,17 @@ fn root(snapshot: &Snapshot) -> Value {
     json!({ "paths": paths })
 }
 
-/// Healthy means that the process answers; ready means that the store takes writes and we are not
-/// leaving.
+/// Healthy means that the process answers and its disk can be trusted; ready means that nothing
+/// stored is damaged and we are not leaving.
 fn health(api: &Api, asked: &Asked, which: &str) -> Answer {
-    let leaving = which == "readyz" && api.shutdown.is_triggered();
-    let checks = [("ping", true), ("shutdown", !leaving)];
+    let ready = which == "readyz";
+    let checks = [
+        ("ping", true),
+        // A new start is what helps: the one who watches over us must see it.
+        ("store-writable", api.reader.is_writable()),
+        ("store-whole", !ready || api.reader.damaged().is_empty()),
+        ("shutdown", !ready || !api.shutdown.is_triggered()),
+    ];
     let well = checks.iter().all(|(_, well)| *well);
     let code = if well { 200 } else { 500 };
     if well && asked.query.value("verbose").is_none() {

@@ -115,8 +115,12 @@ async fn damage_ends_a_watch_and_nothing_follows_it() {
         ] {
             assert_eq!(stage.client.get(path).await.status, 500, "{path}");
         }
-        // Other tables are none the worse.
+        // Other tables are none the worse, and whoever watches over us is told.
         assert_eq!(stage.client.get("/api/v1/nodes").await.status, 200);
+        assert_eq!(stage.client.get("/livez").await.status, 200);
+        let ready = stage.client.get("/readyz").await;
+        assert_eq!(ready.status, 500);
+        assert!(ready.text().contains("[-]store-whole failed"));
     })
     .await;
 }

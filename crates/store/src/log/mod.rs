@@ -257,6 +257,7 @@ impl Log {
             "the disk cannot be trusted: no more writes are taken"
         );
         self.unsafe_since = Some(reason.clone());
+        self.shared.distrust();
         self.roll_back();
         Failed::Unsafe(reason)
     }

@@ -328,6 +328,7 @@ fn after_a_failed_sync_nothing_is_acked_until_the_store_is_opened_anew() {
     let disk = LossyDisk::default();
     let authority = opened(Arc::new(disk.clone()), &options());
     disk.fail_at(disk.calls() + 1, Fault::SyncFails);
+    assert!(authority.reader().is_writable());
     for _ in 0..3 {
         let refused = create(&authority, pods(), "a/1").unwrap_err();
         assert!(
@@ -338,5 +339,6 @@ fn after_a_failed_sync_nothing_is_acked_until_the_store_is_opened_anew() {
             found(&authority).is_empty(),
             "what is not durable is not shown"
         );
+        assert!(!authority.reader().is_writable(), "and it is said");
     }
 }
