@@ -239,3 +239,20 @@ fn definitions_that_are_wrong_are_refused() {
         );
     }
 }
+
+#[test]
+#[ignore = "needs kubectl: just e2e"]
+fn users_of_a_deprecated_version_are_warned() {
+    let cluster = with_lamps();
+    let old = DEFINITION.replacen(
+        "served: true",
+        "served: true\n    deprecated: true\n    deprecationWarning: buy candles",
+        1,
+    );
+    assert_ne!(old, DEFINITION);
+    cluster.apply(&old);
+    cluster.apply(LAMP);
+    let said = cluster.kubectl("get lamps").run();
+    assert!(said.err.contains("Warning: buy candles"), "{}", said.err);
+    assert!(said.out.contains("desk"), "{}", said.out);
+}

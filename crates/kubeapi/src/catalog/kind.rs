@@ -66,6 +66,8 @@ pub struct CustomKind {
     pub stored_in: Arc<str>,
     /// Unknown fields are kept everywhere (spec.preserveUnknownFields).
     pub preserve_unknown: bool,
+    /// What users of this version are told, if it is deprecated.
+    pub deprecation: Option<String>,
     /// Where its replicas stand, if it can be scaled.
     pub scale: Option<ScalePaths>,
 }

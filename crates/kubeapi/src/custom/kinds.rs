@@ -91,6 +91,7 @@ fn custom(definition: &Definition, version: &Version) -> CustomKind {
             .map_or("", |stored| &stored.name)
             .into(),
         preserve_unknown: definition.spec.preserve_unknown_fields.unwrap_or(false),
+        deprecation: definition.deprecation(&version.name),
         scale: version.scale().map(ScalePaths::of_custom),
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::Status;
 
 pub mod definition; // a definition as it is read
-pub mod instance; // objects of custom kinds: versions, metadata, status
+pub mod instance; // the metadata of custom objects
 pub mod kinds; // definition -> kinds, ready for the catalog
 pub mod removal; // the end of a definition, after its objects
 pub mod scale; // the scale of anything that has replicas

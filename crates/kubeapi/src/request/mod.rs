@@ -1,6 +1,7 @@
 //! An HTTP request, decoded once: what it is about, with which options, and in which form the
 //! answer is wanted.
 
+mod percent; // the bytes that a part of a URL stands for
 pub mod path; // the URL's path -> a resource, or a path of its own
 pub mod query; // the URL's query -> options
 pub mod deadline; // the query's timeout -> how long a request may take

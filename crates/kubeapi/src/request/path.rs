@@ -4,6 +4,7 @@
 //! spelling of a path can mean one thing to one and another thing to the other. Nothing is
 //! normalised: a path that would need it is refused.
 
+use super::percent;
 use crate::Status;
 
 /// Bytes of a URL that are read.
@@ -103,20 +104,7 @@ impl ResourcePath {
 
 /// One segment, with its percent signs resolved. What could be read as another path is refused.
 fn decode(segment: &str) -> Result<String, Status> {
-    let mut bytes = Vec::with_capacity(segment.len());
-    let mut rest = segment.as_bytes().iter();
-    while let Some(&byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digits = [rest.next(), rest.next()];
-        let digit = |digit: Option<&u8>| digit.and_then(|d| (*d as char).to_digit(16));
-        match (digit(digits[0]), digit(digits[1])) {
-            (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
-            _ => return Err(bad_path()),
-        }
-    }
+    let bytes = percent::decode(segment).ok_or_else(bad_path)?;
     let decoded = String::from_utf8(bytes).map_err(|_| bad_path())?;
     let confusing = decoded.is_empty()
         || decoded == "."

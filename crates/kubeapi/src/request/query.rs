@@ -1,6 +1,7 @@
 //! The query of a URL -> options. Unknown names are ignored, as Kubernetes does; wrong values are
 //! refused.
 
+use super::percent;
 use crate::Status;
 
 /// Names and values that a query may have.
@@ -74,21 +75,10 @@ impl Query {
 }
 
 fn decode(text: &str) -> Result<String, Status> {
-    let bad = || Status::bad_request("the query is not well formed");
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let mut digit = || rest.next().and_then(|d| (d as char).to_digit(16));
-                let (high, low) = (digit().ok_or_else(bad)?, digit().ok_or_else(bad)?);
-                (high * 16 + low) as u8
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).map_err(|_| bad())
+    // In a query a plus sign is a space; one that is meant comes as a percent sign and digits.
+    let decoded = percent::decode(&text.replace('+', " "));
+    let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+    text.ok_or_else(|| Status::bad_request("the query is not well formed"))
 }
 
 #[cfg(test)]

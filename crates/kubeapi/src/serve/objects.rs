@@ -36,10 +36,16 @@ pub(super) async fn answer(
     let found = api.catalog.find(&path.group, &path.version, &path.resource);
     let kind = found.ok_or_else(Status::no_such_path)?;
     check_shape(&kind, &path, &asked.method)?;
-    if matches!(asked.method, Method::GET | Method::HEAD) {
-        return read(api, peer, &asked, kind, &path).await;
-    }
-    write(api, asked, kind, path, body).await
+    let deprecation = kind
+        .custom
+        .as_ref()
+        .and_then(|custom| custom.deprecation.clone());
+    let mut answer = match asked.method {
+        Method::GET | Method::HEAD => read(api, peer, &asked, kind, &path).await?,
+        _ => write(api, asked, kind, path, body).await?,
+    };
+    answer.warnings.extend(deprecation);
+    Ok(answer)
 }
 
 /// Paths that no kind has: a namespace where there are none, a part that is not served.
