@@ -1,6 +1,7 @@
 //! Percent signs in URLs, resolved once.
 
-/// The bytes that a part of a URL stands for. Nothing, if a percent sign has no two digits behind it.
+/// The bytes that a part of a URL stands for. Nothing, if a percent sign has no two digits behind
+/// it.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
