@@ -256,3 +256,19 @@ fn users_of_a_deprecated_version_are_warned() {
     assert!(said.err.contains("Warning: buy candles"), "{}", said.err);
     assert!(said.out.contains("desk"), "{}", said.out);
 }
+
+#[test]
+#[ignore = "needs kubectl: just e2e"]
+fn a_watch_ends_with_the_definition_of_what_it_watches() {
+    let cluster = with_lamps();
+    cluster.apply(LAMP);
+    let at = cluster.value("lamp desk", ".metadata.resourceVersion");
+    let path = "/apis/home.example/v1/lamps?watch=1&timeoutSeconds=60";
+    let watch = cluster.running(&format!("get --raw '{path}&resourceVersion={at}'"));
+    cluster.ok("delete crd lamps.home.example --timeout=30s");
+    let said = watch.wait_for("\"ERROR\"");
+    assert!(
+        said.contains("DELETED") && said.contains("\"code\":410"),
+        "{said}"
+    );
+}

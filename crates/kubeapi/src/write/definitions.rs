@@ -97,6 +97,11 @@ impl Writes {
             false => Decision::Put(object),
         };
         let stored = self.carry_out(target, &decision, current).await?;
+        if stored.is_some() && matches!(decision, Decision::Delete(_)) {
+            // Whoever watches the kind is told that it is over, and finds nothing when asking again.
+            let emptied = self.authority().empty_table(resource).await;
+            emptied.map_err(|error| Status::internal(error.to_string()))?;
+        }
         Ok(stored.is_some() && left == 0)
     }
 
