@@ -98,7 +98,7 @@ impl Writes {
         };
         let stored = self.carry_out(target, &decision, current).await?;
         if stored.is_some() && matches!(decision, Decision::Delete(_)) {
-            // Whoever watches the kind is told that it is over, and finds nothing when asking again.
+            // Whoever watches the kind is told that it is over and finds nothing on asking again.
             let emptied = self.authority().empty_table(resource).await;
             emptied.map_err(|error| Status::internal(error.to_string()))?;
         }
