@@ -42,3 +42,11 @@ up *ARGS:
 # Everything that CI runs.
 ci:
     .ci/run
+
+# Start a real Kubernetes control plane (built once, from Go modules) and leave it running.
+cluster *ARGS:
+    cargo run --quiet -p cluster -- up {{ARGS}}
+
+# End it.
+cluster-down *ARGS:
+    cargo run --quiet -p cluster -- down {{ARGS}}

@@ -1,0 +1,219 @@
+//! The control plane: which programs it has, with which flags, in which order.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use host::files::{self, Audience};
+use host::pki::Wanted;
+use rcgen::KeyPair;
+
+use crate::Error;
+use crate::programs::Program;
+use crate::running::Running;
+use crate::site::Site;
+
+/// Which controllers work beside the API.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Controllers {
+    /// Those whose work our embedded cluster does by itself (it fills and empties namespaces),
+    /// and the garbage collector.
+    #[default]
+    Upkeep,
+    /// None: namespaces stay empty and are never gone.
+    None,
+}
+
+/// How a control plane is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Which controllers work.
+    pub controllers: Controllers,
+    /// How much history of changes is kept at least; at most twice this much. Tests of what is
+    /// too old wait for as long.
+    pub history: Duration,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        // As an API server without flags.
+        let history = Duration::from_secs(300);
+        Self {
+            controllers: Controllers::default(),
+            history,
+        }
+    }
+}
+
+/// The programs of a control plane that is ready.
+pub(crate) struct ControlPlane {
+    pub(crate) site: Site,
+    pub(crate) programs: Vec<Running>,
+}
+
+impl ControlPlane {
+    /// Builds what is not built yet, starts everything in this folder, and waits until it is ready.
+    pub(crate) fn start(folder: &Path, setup: Setup) -> Result<Self, Error> {
+        let etcd = Program::Etcd.built()?;
+        let api = Program::KubeApiserver.built()?;
+        let controllers = match setup.controllers {
+            Controllers::Upkeep => Some(Program::KubeControllerManager.built()?),
+            Controllers::None => None,
+        };
+        let folder = Rooms::make(folder)?;
+        let mut programs = vec![folder.start_etcd(&etcd)?];
+        let (site, api) = folder.start_api(&api, setup)?;
+        programs.push(api);
+        if let Some(path) = controllers {
+            programs.push(folder.start_controllers(&path, &site)?);
+        }
+        Ok(Self { site, programs })
+    }
+}
+
+/// The folder of a control plane, and what is where in it.
+struct Rooms(PathBuf);
+
+impl Rooms {
+    fn make(folder: &Path) -> Result<Self, Error> {
+        let rooms = Self(folder.to_owned());
+        for folder in [folder, &rooms.logs()] {
+            files::create_dir(folder).map_err(host::pki::Error::from)?;
+        }
+        Ok(rooms)
+    }
+
+    fn logs(&self) -> PathBuf {
+        self.0.join("logs")
+    }
+
+    /// etcd listens on a socket in the folder, which only its owner can enter.
+    fn socket(&self) -> String {
+        format!("unix://{}", self.0.join("etcd.sock").display())
+    }
+
+    fn start_etcd(&self, program: &Path) -> Result<Running, Error> {
+        let socket = self.socket();
+        let peers = format!("unix://{}", self.0.join("peer.sock").display());
+        let mut command = Command::new(program);
+        command
+            .arg("--data-dir")
+            .arg(self.0.join("etcd"))
+            .args(["--name", "test", "--logger", "zap", "--log-level", "warn"])
+            .args(["--listen-client-urls", &socket])
+            .args(["--listen-peer-urls", &peers])
+            // It has no peers and nobody asks it for addresses, but it wants to be told ports.
+            .args(["--advertise-client-urls", "http://127.0.0.1:2379"])
+            .args(["--initial-advertise-peer-urls", "http://127.0.0.1:2380"])
+            .args(["--initial-cluster", "test=http://127.0.0.1:2380"]);
+        let mut etcd = Running::start("etcd", command, &self.logs())?;
+        let socket = self.0.join("etcd.sock");
+        etcd.wait_until(|| std::os::unix::net::UnixStream::connect(&socket).is_ok())?;
+        Ok(etcd)
+    }
+
+    fn start_api(&self, program: &Path, setup: Setup) -> Result<(Site, Running), Error> {
+        let mut tries = 1;
+        loop {
+            let started = self.try_start_api(program, setup);
+            match started {
+                // Somebody may have taken the port since we looked.
+                Err(Error::NotReady { tail, .. })
+                    if tail.contains("address already in use") && tries < PORT_TRIES_MAX =>
+                {
+                    tries += 1;
+                }
+                started => return started,
+            }
+        }
+    }
+
+    fn try_start_api(&self, program: &Path, setup: Setup) -> Result<(Site, Running), Error> {
+        let port = free_port().map_err(Error::file(&self.0))?;
+        let site = Site::make(&self.0, port)?;
+        self.make_keys(&site)?;
+        let tls = Arc::new(site.tls(Some(&site.admin()?))?);
+        let mut command = Command::new(program);
+        command
+            .args(["--bind-address=127.0.0.1", &format!("--secure-port={port}")])
+            .arg(format!("--etcd-servers={}", self.socket()))
+            .arg(format!(
+                "--etcd-compaction-interval={}s",
+                setup.history.as_secs()
+            ))
+            .arg(self.file_flag("client-ca-file", "ca.crt"))
+            .arg(self.file_flag("tls-cert-file", "serving.crt"))
+            .arg(self.file_flag("tls-private-key-file", "serving.key"))
+            .arg(self.file_flag("service-account-key-file", "service-account.pub"))
+            .arg(self.file_flag("service-account-signing-key-file", "service-account.key"))
+            .args(API_FLAGS);
+        let mut api = Running::start("kube-apiserver", command, &self.logs())?;
+        api.wait_until(|| site.is_ready(&tls))?;
+        Ok((site, api))
+    }
+
+    fn start_controllers(&self, program: &Path, site: &Site) -> Result<Running, Error> {
+        let user = "system:kube-controller-manager";
+        let kubeconfig = site.write_kubeconfig("controllers", &site.client(user, &[])?)?;
+        let mut command = Command::new(program);
+        command
+            .arg(format!("--kubeconfig={}", kubeconfig.display()))
+            .arg(self.file_flag("root-ca-file", "ca.crt"))
+            .arg(self.file_flag("service-account-private-key-file", "service-account.key"))
+            .arg(format!("--controllers={CONTROLLERS}"))
+            .args([
+                "--leader-elect=false",
+                "--use-service-account-credentials=true",
+            ])
+            // Its own address is asked by nobody; zero is none.
+            .arg("--secure-port=0");
+        Running::start("kube-controller-manager", command, &self.logs())
+    }
+
+    fn make_keys(&self, site: &Site) -> Result<(), Error> {
+        let pki = site.pki()?;
+        let wanted = Wanted::Server {
+            name: "kube-apiserver".to_owned(),
+            dns: vec!["localhost".to_owned(), "kubernetes.default.svc".to_owned()],
+            ips: vec![Ipv4Addr::LOCALHOST.into()],
+        };
+        pki.credential("serving", &site.authority()?, &wanted)?;
+        let key = pki.signing_key("service-account")?;
+        let key = KeyPair::try_from(key.secret_pkcs8_der()).map_err(host::pki::Error::Make)?;
+        let path = self.0.join("pki/service-account.pub");
+        let written = files::write(&path, key.public_key_pem().as_bytes(), Audience::Everyone);
+        Ok(written.map_err(host::pki::Error::from)?)
+    }
+
+    fn file_flag(&self, flag: &str, file: &str) -> String {
+        format!("--{flag}={}", self.0.join("pki").join(file).display())
+    }
+}
+
+/// A port of loopback that nobody has now.
+fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+        .local_addr()?
+        .port())
+}
+
+/// How often another port is tried.
+const PORT_TRIES_MAX: u32 = 3;
+
+/// What a usual cluster has, and the ranges that `holdfast up` has by default. The endpoints of the
+/// API itself are left out: a loopback address may not be one.
+const API_FLAGS: [&str; 8] = [
+    "--authorization-mode=Node,RBAC",
+    "--enable-admission-plugins=NodeRestriction",
+    "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+    "--service-cluster-ip-range=10.96.0.0/12,fd00:10:96::/112",
+    "--endpoint-reconciler-type=none",
+    "--allow-privileged=true",
+    "--shutdown-delay-duration=0s",
+    "--v=1",
+];
+
+const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,\
+                           root-ca-certificate-publisher-controller,garbage-collector-controller";
