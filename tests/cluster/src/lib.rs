@@ -1,4 +1,4 @@
-//! Servers that tests talk to: a real Kubernetes control plane, built from its Go modules, and ours.
+//! Servers that tests talk to: a real control plane, built from its Go modules, and ours.
 //!
 //! Nothing here is part of Holdfast. A test starts a [`Kubernetes`] or a [`Holdfast`], is given its
 //! [`Site`] and talks to it; both are ended with the test, however the test ends.
