@@ -33,8 +33,9 @@ impl Servers {
         let (ours, holdfast) = match running("DIFFERENTIAL_OURS") {
             Some(site) => (site, None),
             None => {
-                let program = Path::new(env!("CARGO_BIN_EXE_holdfast"));
-                let started = Holdfast::start(program, &[]);
+                let built = std::env::var_os("E2E_HOLDFAST");
+                let program = built.unwrap_or_else(|| env!("CARGO_BIN_EXE_holdfast").into());
+                let started = Holdfast::start(Path::new(&program), &[]);
                 let started = started.unwrap_or_else(|error| panic!("{error}"));
                 (started.site().clone(), Some(started))
             }
