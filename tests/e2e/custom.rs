@@ -1,5 +1,7 @@
 //! A custom resource from its definition to its end.
 
+use ::cluster::Signal;
+
 use crate::cluster::Cluster;
 
 const DEFINITION: &str = "
@@ -195,7 +197,7 @@ fn a_definition_takes_its_objects_along_and_its_kind_is_gone() {
 fn custom_kinds_and_objects_outlive_a_restart() {
     let mut cluster = with_lamps();
     cluster.apply(LAMP);
-    assert_eq!(cluster.signal("TERM").code(), Some(0));
+    assert_eq!(cluster.end_by(Signal::TERM).code(), Some(0));
     cluster.start_again();
     assert_eq!(cluster.value("lamp desk", ".spec.colour"), "red");
     assert_eq!(
