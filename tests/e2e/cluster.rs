@@ -1,10 +1,14 @@
 //! A cluster of one test: `holdfast up` in a folder of its own, on a free port.
+//!
+//! With `E2E_SERVER=real` it is a real control plane instead: what the cases expect of us must be
+//! what Kubernetes does.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use ::cluster::{Kubernetes, Setup};
 use tempfile::TempDir;
 
 use crate::kubectl_run::{Kubectl, Running};
@@ -14,6 +18,7 @@ pub(crate) struct Cluster {
     folder: TempDir,
     flags: &'static [&'static str],
     program: Option<Child>,
+    real: Option<Kubernetes>,
     starts: u32,
 }
 
@@ -29,15 +34,22 @@ impl Cluster {
             folder: tempfile::tempdir().expect("a temporary folder"),
             flags,
             program: None,
+            real: None,
             starts: 0,
         };
-        cluster.start_again();
+        if is_real() {
+            let real = Kubernetes::start_with(Setup::default());
+            cluster.real = Some(real.unwrap_or_else(|error| panic!("{error}")));
+        } else {
+            cluster.start_again();
+        }
         cluster
     }
 
     /// Starts the program on the folder that is there, after it was stopped or killed.
     pub(crate) fn start_again(&mut self) {
         assert!(self.program.is_none(), "it is running");
+        assert!(self.real.is_none(), "a case of our own program alone");
         self.starts += 1;
         let said = self.path(&format!("stdout-{}", self.starts));
         let log = File::create(self.log_path()).expect("a log file");
@@ -77,7 +89,11 @@ impl Cluster {
 
     /// The folder that the program was given.
     pub(crate) fn home(&self) -> PathBuf {
-        self.path("home")
+        let real = self
+            .real
+            .as_ref()
+            .map(|real| real.site().folder().to_owned());
+        real.unwrap_or_else(|| self.path("home"))
     }
 
     /// A path for a file of the test.
@@ -198,6 +214,11 @@ impl Drop for Cluster {
             eprintln!("{}", last.join("\n"));
         }
     }
+}
+
+/// Whether a real control plane is asked instead of ours.
+pub(crate) fn is_real() -> bool {
+    std::env::var("E2E_SERVER").is_ok_and(|server| server == "real")
 }
 
 /// The program under test: the one that `tests/e2e/run` built, or the one that cargo did.

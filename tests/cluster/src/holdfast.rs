@@ -9,8 +9,8 @@ use crate::kubernetes::{leave_or_remove, temporary_folder};
 use crate::running::{Guard, Running};
 use crate::{Error, Site};
 
-/// `holdfast up` in a folder of its own, on a free port of loopback. Dropping it ends it and removes
-/// its folder; if the test is failing, the folder stays and its log is pointed to.
+/// `holdfast up` in a folder of its own, on a free port of loopback. Dropping it ends it and
+/// removes its folder; if the test is failing, the folder stays and its log is pointed to.
 pub struct Holdfast {
     // In the order in which they must go.
     guard: Option<Guard>,

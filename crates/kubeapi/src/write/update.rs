@@ -67,7 +67,10 @@ pub(super) fn decide(update: &Update, current: &Value, object: Value) -> Result<
     if *part == Part::Whole {
         kinds::assign_update(update, &mut new, current, around)?;
     }
-    meta::count_change(target, &mut new, current);
+    // A write of the status alone is no change that a controller has to look at.
+    if *part != Part::Status {
+        meta::count_change(target, &mut new, current);
+    }
     let mut faults = Faults::default();
     meta::check(target, &new, &mut faults);
     meta::check_update(&new, current, &mut faults);
