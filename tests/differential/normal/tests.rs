@@ -252,3 +252,10 @@ fn ages_are_made_alike_in_cells_only() {
     let expected = json!({"cells": ["a", "<age>", "<age>", "5", 3], "timeout": "12s"});
     assert_eq!(one(value), expected);
 }
+
+#[test]
+fn what_was_drawn_is_made_alike_in_cells_too() {
+    let value = json!({"cells": ["10.0.0.7", "80:30123/TCP,81:31000/UDP", "80/TCP"]});
+    let expected = json!({"cells": ["<ip>", "80:<port>/TCP,81:<port>/UDP", "80/TCP"]});
+    assert_eq!(one(value), expected);
+}
