@@ -1,7 +1,7 @@
 //! Uids and versions, numbered on each side by what stands in the same place on both sides.
 //!
-//! A pair that does not fit what was paired before gets no number, nor does what only one side shows:
-//! one difference would otherwise shift all numbers after it, and be told many times.
+//! A pair that does not fit what was paired before gets no number, nor does what only one side
+//! shows: one difference would otherwise shift all numbers after it, and be told many times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;

@@ -95,7 +95,11 @@ fn a_version_that_goes_back_or_stays_is_a_difference() {
 
 #[test]
 fn a_list_lies_at_or_after_an_object() {
-    let list = |version: &str| json!({"kind": "PodList", "items": [], "metadata": {"resourceVersion": version}});
+    let list = |version: &str| {
+        let mut list = object(version);
+        list["items"] = json!([]);
+        list
+    };
     let (real, ours) = both(
         json!([object("10"), list("17"), object("20")]),
         json!([object("1"), list("1"), object("2")]),

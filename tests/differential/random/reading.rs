@@ -1,7 +1,7 @@
 //! Gets, lists and watches.
 
 use super::kinds::{Kind, LABEL_SELECTORS};
-use super::maker::{Maker, Said};
+use super::maker::{Maker, Said, Weighted};
 
 const TABLE: (&str, &str) = ("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
 const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
@@ -9,7 +9,7 @@ const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;
 
 /// Adds one read.
 pub(super) fn step(maker: &mut Maker) {
-    let reads: [(usize, fn(&mut Maker)); 5] = [
+    let reads: [Weighted; 5] = [
         (20, get),
         (32, list),
         (12, page),

@@ -80,7 +80,7 @@ impl Tries<'_> {
             return false;
         }
         self.left -= 1;
-        let played = corpus::play_one(self.servers, &fewer).await;
+        let played = Box::pin(corpus::play_one(self.servers, &fewer)).await;
         played
             .findings
             .iter()
@@ -97,7 +97,7 @@ impl Tries<'_> {
 
     async fn told(self, steps: &[&str]) -> Short {
         let short = self.parse(steps).expect("it was read before");
-        let played = corpus::play_one(self.servers, &short).await;
+        let played = Box::pin(corpus::play_one(self.servers, &short)).await;
         Short {
             path: self.conversation.path.clone(),
             text: short.text,

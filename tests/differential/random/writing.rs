@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::kinds::{Kind, LABEL_SELECTORS, labels};
-use super::maker::{Maker, Said, State};
+use super::maker::{Maker, Said, State, Weighted};
 use super::reading::encoded;
 
 const MERGE: (&str, &str) = ("Content-Type", "application/merge-patch+json");
@@ -23,7 +23,7 @@ enum Meant {
 
 /// Adds one write.
 pub(super) fn step(maker: &mut Maker) {
-    let writes: [(usize, fn(&mut Maker)); 7] = [
+    let writes: [Weighted; 7] = [
         (22, create),
         (18, update),
         (22, patch),
