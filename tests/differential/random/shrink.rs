@@ -115,7 +115,7 @@ impl Sign {
 fn sign(conversation: &Conversation, finding: &Finding) -> Sign {
     let paths = match &finding.what {
         What::Differs(differences) => differences.iter().map(|one| anywhere(&one.path)).collect(),
-        What::Failed { whose, why } if *whose == Whose::Real => BTreeSet::from([why.clone()]),
+        What::Failed { whose, why } if *whose != Whose::Both => BTreeSet::from([why.clone()]),
         What::Failed { .. } | What::Listed(_) => BTreeSet::new(),
     };
     Sign {
