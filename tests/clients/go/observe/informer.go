@@ -163,10 +163,21 @@ func sameInStore(store cache.Store, item runtime.Object) error {
 	if !there {
 		return fmt.Errorf("%s is listed and not in the store", key)
 	}
-	if !apiequality.Semantic.DeepEqual(held, item) {
+	if !apiequality.Semantic.DeepEqual(untyped(held), untyped(item)) {
 		return fmt.Errorf("%s is in the store as %s and listed as %s", key, shown(held), shown(item))
 	}
 	return nil
+}
+
+// untyped leaves out kind and apiVersion: client-go fills them in on some ways and not on others.
+func untyped(object any) any {
+	whole, ok := object.(runtime.Object)
+	if !ok {
+		return object
+	}
+	plain := whole.DeepCopyObject()
+	plain.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return plain
 }
 
 // shown is an object as people read it.
