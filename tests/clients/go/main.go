@@ -19,12 +19,14 @@ import (
 
 	"holdfast.example/tests/clients/check"
 	"holdfast.example/tests/clients/checks/informers"
+	"holdfast.example/tests/clients/checks/watches"
 )
 
 // checks in the order in which they begin: first the one that takes longest, because it waits.
 var checks = []check.Check{
 	informers.ConfigMaps,
 	informers.Pods,
+	watches.Check,
 }
 
 func main() {

@@ -39,7 +39,9 @@ func (l *Log) Put(object metav1.Object) error {
 	return nil
 }
 
-// Delete notes a deletion that the server took. It does not say at which version: a watch does.
+// Delete notes a deletion that the server took. It does not say at which version: a watch does. Nor
+// does it say whether the object was first marked, which is a write of its own: that of a pod is, even
+// without a grace period, on servers that leave it to a later step to remove it.
 func (l *Log) Delete(object metav1.Object) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -77,9 +79,9 @@ func (h *History) Changes() int {
 	return len(h.changes)
 }
 
-// Order puts all writes into their order. What only a watch can tell, the versions of deletions,
-// comes from the events of one; they must fit what was written. Whether the other events of that
-// watch are right is for Exactly to say.
+// Order puts all writes into their order. What only a watch can tell, how deletions went, comes from
+// the events of one; they must fit what was written. Whether the other events of that watch are right
+// is for Exactly to say.
 func (l *Log) Order(events []Event) (*History, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -99,19 +101,14 @@ func (l *Log) Order(events []Event) (*History, error) {
 			history.changes = append(history.changes, Change{after.state.Version, before, after})
 			before = after
 		}
-		name, deleted := l.deleted[uid]
-		if !deleted {
+		if _, deleted := l.deleted[uid]; !deleted {
 			continue
 		}
-		end, seen := ends[uid]
-		if !seen {
-			return nil, fmt.Errorf("the deletion of %s (%s) was never seen", name, uid)
+		end, err := ends[uid].after(before)
+		if err != nil {
+			return nil, err
 		}
-		if !end.Newer(before.state.Version) {
-			return nil, fmt.Errorf("%s was deleted at %s, but written at %s before",
-				name, end, before.state.Version)
-		}
-		history.changes = append(history.changes, Change{end, before, nil})
+		history.changes = append(history.changes, end...)
 	}
 	slices.SortFunc(history.changes, func(a, b Change) int { return a.Version.Compare(b.Version) })
 	return history, history.consistent()
@@ -136,22 +133,57 @@ func (l *Log) lives() (map[types.UID][]put, error) {
 	return lives, nil
 }
 
-// ends are the versions at which objects were deleted.
-func (l *Log) ends(events []Event) (map[types.UID]Version, error) {
-	ends := map[types.UID]Version{}
+// end is how a watch told of a deletion.
+type end struct {
+	marked, removed *Event
+}
+
+// ends are the deletions that a watch told of.
+func (l *Log) ends(events []Event) (map[types.UID]end, error) {
+	ends := map[types.UID]end{}
 	for _, event := range events {
-		if event.Type != watch.Deleted {
+		if event.Type != watch.Deleted && !event.Ending {
 			continue
 		}
 		if _, ours := l.deleted[event.UID]; !ours {
 			return nil, fmt.Errorf("a deletion was seen that nobody asked for: %v", event)
 		}
-		if _, twice := ends[event.UID]; twice {
-			return nil, fmt.Errorf("a deletion was seen twice: %v", event)
+		seen := ends[event.UID]
+		switch {
+		case seen.removed != nil:
+			return nil, fmt.Errorf("seen after its deletion: %v", event)
+		case event.Type == watch.Deleted:
+			seen.removed = &event
+		case seen.marked != nil:
+			return nil, fmt.Errorf("marked for deletion twice: %v", event)
+		default:
+			seen.marked = &event
 		}
-		ends[event.UID] = event.Version
+		ends[event.UID] = seen
 	}
 	return ends, nil
+}
+
+// after gives the changes that ended an object whose last write is known.
+func (e end) after(last *put) ([]Change, error) {
+	if e.removed == nil {
+		return nil, fmt.Errorf("the deletion of %v was never seen", last.state)
+	}
+	var changes []Change
+	if e.marked != nil {
+		marked := *last
+		marked.state.Version, marked.state.Ending = e.marked.Version, true
+		changes = append(changes, Change{e.marked.Version, last, &marked})
+		last = &marked
+	}
+	changes = append(changes, Change{e.removed.Version, last, nil})
+	for _, change := range changes {
+		if before := change.Before.state.Version; !change.Version.Newer(before) {
+			return nil, fmt.Errorf("%s was deleted at %s, but written at %s before",
+				change.Before.state.Name, change.Version, before)
+		}
+	}
+	return changes, nil
 }
 
 // consistent checks that no two writes have the same version, and that no two objects had a name at

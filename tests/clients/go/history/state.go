@@ -33,6 +33,8 @@ type State struct {
 	Meta string
 	// Body stands for everything else that a write sets. It is empty where only metadata was read.
 	Body string
+	// Ending is set when the object was marked for deletion and is still there.
+	Ending bool
 }
 
 // Attributes are what selectors look at.
@@ -66,6 +68,7 @@ func Read(object any) (State, error) {
 		Version: version,
 		Meta:    mark + "~" + sum,
 		Body:    body,
+		Ending:  meta.GetDeletionTimestamp() != nil,
 	}, nil
 }
 
