@@ -18,12 +18,14 @@ import (
 	"k8s.io/klog/v2"
 
 	"holdfast.example/tests/clients/check"
+	"holdfast.example/tests/clients/checks/expiry"
 	"holdfast.example/tests/clients/checks/informers"
 	"holdfast.example/tests/clients/checks/watches"
 )
 
 // checks in the order in which they begin: first the one that takes longest, because it waits.
 var checks = []check.Check{
+	expiry.Check,
 	informers.ConfigMaps,
 	informers.Pods,
 	watches.Check,

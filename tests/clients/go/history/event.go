@@ -102,8 +102,8 @@ func Exactly(want, seen []Event) error {
 // States are objects by name.
 type States map[string]State
 
-// apply takes over what an event says.
-func (s States) apply(event Event) {
+// Apply takes over what an event says.
+func (s States) Apply(event Event) {
 	if event.Type == watch.Deleted {
 		delete(s, event.Name)
 		return
@@ -115,7 +115,7 @@ func (s States) apply(event Event) {
 func At(events []Event) States {
 	states := States{}
 	for _, event := range events {
-		states.apply(event)
+		states.Apply(event)
 	}
 	return states
 }

@@ -215,7 +215,7 @@ func (r *reading) take(notice Notice) error {
 	case there && held.Version.Newer(notice.Version):
 		return fmt.Errorf("back from %s: %v", held.Version, notice)
 	}
-	r.has.apply(notice.Event)
+	r.has.Apply(notice.Event)
 	return nil
 }
 

@@ -22,7 +22,7 @@ func telling(events []Event, listed, away, back int) []Notice {
 				notice.Old = has[event.Name]
 			}
 			notices = append(notices, notice)
-			has.apply(event)
+			has.Apply(event)
 		}
 	}
 	live(events[listed:away])

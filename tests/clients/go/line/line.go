@@ -8,7 +8,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -16,9 +15,10 @@ import (
 
 // Line is one client's way to the server. The zero value is ready.
 type Line struct {
-	mutex    sync.Mutex
-	open     map[*connection]struct{}
-	down     bool
+	mutex sync.Mutex
+	open  map[*connection]struct{}
+	// down is closed when the line is up again; nil while it is.
+	down     chan struct{}
 	cuts     int
 	requests map[Request]int
 	expired  int
@@ -39,19 +39,25 @@ func (l *Line) Cut() {
 	l.cut()
 }
 
-// Down cuts the line and lets nothing through until Up.
+// Down cuts the line and lets nothing through until Up: who dials meanwhile waits, as behind a
+// network that has lost its way.
 func (l *Line) Down() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.down = true
+	if l.down == nil {
+		l.down = make(chan struct{})
+	}
 	l.cut()
 }
 
-// Up lets new connections through again.
+// Up lets connections through again.
 func (l *Line) Up() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.down = false
+	if l.down != nil {
+		close(l.down)
+		l.down = nil
+	}
 }
 
 // Cuts says how many connections were cut.
@@ -72,23 +78,40 @@ func (l *Line) cut() {
 }
 
 func (l *Line) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	for {
+		l.mutex.Lock()
+		down := l.down
+		l.mutex.Unlock()
+		if down == nil {
+			break
+		}
+		select {
+		case <-down:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	dialer := net.Dialer{Timeout: 10 * time.Second}
 	plain, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
+	return l.keep(plain), nil
+}
+
+// keep notes a connection so that it can be cut. One that came up while the line went down is cut.
+func (l *Line) keep(plain net.Conn) *connection {
+	kept := &connection{Conn: plain, line: l}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.down {
-		_ = plain.Close()
-		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
-	}
-	kept := &connection{Conn: plain, line: l}
 	if l.open == nil {
 		l.open = map[*connection]struct{}{}
 	}
 	l.open[kept] = struct{}{}
-	return kept, nil
+	if l.down != nil {
+		l.cut()
+	}
+	return kept
 }
 
 type connection struct {

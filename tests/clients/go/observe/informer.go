@@ -74,9 +74,9 @@ func (i *Informer) Stop() {
 	i.source.shutdown()
 }
 
-// Reached waits until the handler was told of a version.
-func (i *Informer) Reached(version history.Version, patience time.Duration) error {
-	return i.recorder.wait(version, patience)
+// Reached waits until what the handler was told adds up to these events, of which there is one.
+func (i *Informer) Reached(want []history.Event, patience time.Duration) error {
+	return i.recorder.wait(want, patience)
 }
 
 // Judged is what an informer was found to have done.

@@ -16,13 +16,14 @@ import (
 type recorder struct {
 	mutex   sync.Mutex
 	notices []history.Notice
+	has     history.States
 	newest  history.Version
 	faults  []error
 	told    chan struct{}
 }
 
 func newRecorder() *recorder {
-	return &recorder{newest: "1", told: make(chan struct{}, 1)}
+	return &recorder{has: history.States{}, newest: "1", told: make(chan struct{}, 1)}
 }
 
 // OnAdd implements cache.ResourceEventHandler.
@@ -68,6 +69,7 @@ func (r *recorder) note(kind watch.EventType, object any, more func(*history.Not
 		r.faults = append(r.faults, fmt.Errorf("%s: %w", kind, err))
 	} else {
 		r.notices = append(r.notices, notice)
+		r.has.Apply(notice.Event)
 		if state.Version.Newer(r.newest) {
 			r.newest = state.Version
 		}
@@ -78,21 +80,26 @@ func (r *recorder) note(kind watch.EventType, object any, more func(*history.Not
 	}
 }
 
-// wait returns when a notice of the version, or of a newer one, was made.
-func (r *recorder) wait(version history.Version, patience time.Duration) error {
+// wait returns when all that was told adds up to these events. The last of them alone does not say so:
+// a list has it among others, in any order.
+func (r *recorder) wait(want []history.Event, patience time.Duration) error {
+	last, end := want[len(want)-1].Version, history.At(want)
 	late := time.After(patience)
 	for {
 		r.mutex.Lock()
 		newest := r.newest
+		missing := fmt.Errorf("version %s was not told; the newest is %s", last, newest)
+		if !last.Newer(newest) {
+			missing = r.has.Same(end)
+		}
 		r.mutex.Unlock()
-		if !version.Newer(newest) {
+		if missing == nil {
 			return nil
 		}
 		select {
 		case <-r.told:
 		case <-late:
-			return fmt.Errorf("version %s was not told within %s; the newest is %s",
-				version, patience, newest)
+			return fmt.Errorf("after %s: %w", patience, missing)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (a *actor) judge(ctx context.Context, told *history.History) (string, error
 
 // last judges the informer that runs at the end.
 func (a *actor) last(ctx context.Context, want []history.Event) (observe.Judged, error) {
-	err := a.running.Reached(want[len(want)-1].Version, patience)
+	err := a.running.Reached(want, patience)
 	a.running.Stop()
 	if err != nil {
 		return observe.Judged{}, err
