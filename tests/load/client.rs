@@ -9,7 +9,8 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
-use hyper::{Request, Response};
+use hyper::header::{HOST, HeaderValue};
+use hyper::{Request, Response, Uri};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -119,9 +120,15 @@ pub(crate) enum Coding {
 
 impl Client {
     /// The answer's head; its body is still to be read.
-    pub(crate) async fn ask(&mut self, request: Request<Full<Bytes>>) -> Response<Incoming> {
+    pub(crate) async fn ask(&mut self, mut request: Request<Full<Bytes>>) -> Response<Incoming> {
         let answered = match self {
             Self::Http1(client) => {
+                // The older protocol says the host in a header, and only the path in its first line.
+                let (headers, host) =
+                    (request.headers_mut(), HeaderValue::from_static("127.0.0.1"));
+                headers.insert(HOST, host);
+                let path = request.uri().path_and_query().cloned();
+                *request.uri_mut() = path.map(Uri::from).expect("a request has a path");
                 client.ready().await.expect("the connection lives");
                 client.send_request(request).await
             }
