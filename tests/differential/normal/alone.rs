@@ -58,6 +58,10 @@ impl<'a> Circumstances<'a> {
                     metadata.remove("managedFields");
                     Value::Object(self.metadata(metadata))
                 }
+                ("columnDefinitions", Value::Array(columns)) => columns
+                    .into_iter()
+                    .map(|column| self.column(column))
+                    .collect(),
                 ("cells", Value::Array(cells)) => cells.into_iter().map(|c| self.cell(c)).collect(),
                 ("clusterIP" | "clusterIPs", value) => self.address(value),
                 ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.port(port),
@@ -81,6 +85,16 @@ impl<'a> Circumstances<'a> {
             "<continue>".clone_into(token);
         }
         self.fields(metadata)
+    }
+
+    /// What a column means is prose for people, unless the conversation wrote it.
+    fn column(&self, mut column: Value) -> Value {
+        if let Some(Value::String(prose)) = column.get_mut("description")
+            && !(prose.is_empty() || self.said.contains(prose.as_str()))
+        {
+            "<description>".clone_into(prose);
+        }
+        self.apply(column)
     }
 
     /// A cell of a table may say how long ago something was.

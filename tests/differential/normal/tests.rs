@@ -45,7 +45,7 @@ fn uids_are_numbered_by_first_appearance() {
 #[test]
 fn two_objects_where_the_other_has_one_are_a_difference() {
     let (real, ours) = both(json!([A, B]), json!([C, C]));
-    assert_eq!(real, json!(["<uid 1>", "<uid 2>"]));
+    assert_eq!(real, json!(["<uid 1>", "<uid>"]));
     assert_eq!(ours, json!(["<uid 1>", "<uid 1>"]));
 }
 
@@ -131,6 +131,17 @@ fn a_version_that_only_one_side_has_shifts_no_others() {
 }
 
 #[test]
+fn a_version_that_only_one_side_counted_up_is_told_once() {
+    let (real, ours) = both(
+        json!([object("5"), object("6"), object("7")]),
+        json!([object("5"), object("5"), object("6")]),
+    );
+    assert_eq!(real[1]["metadata"]["resourceVersion"], "<after v 1>");
+    assert_eq!(ours[1]["metadata"]["resourceVersion"], "<v 1>");
+    assert_eq!(real[2], ours[2]);
+}
+
+#[test]
 fn times_of_the_clock_are_made_alike_and_times_that_were_sent_are_not() {
     assert_eq!(one(json!("2026-03-01T12:00:05Z")), "<time>");
     assert_eq!(one(json!("since 2026-03-01T11:00:00Z.")), "since <time>.");
@@ -198,6 +209,14 @@ fn the_volume_of_a_pods_token_and_prose_have_words() {
     let expected =
         json!({"volumes": [{"name": "kube-api-access-<suffix>"}, {"name": "other-x7kqz"}]});
     assert_eq!(one(pod), expected);
+    let columns = json!({"columnDefinitions": [{"name": "Age", "description": "Some words."}]});
+    let expected = json!({"columnDefinitions": [{"name": "Age", "description": "<description>"}]});
+    assert_eq!(one(columns.clone()), expected);
+    let said = "\"description\": \"Some words.\"";
+    assert_eq!(
+        both_said(json!([columns]), json!([null]), said).0[0],
+        columns
+    );
     let prose = json!({"annotations": {"kubernetes.io/description": "Some words."}});
     let expected = json!({"annotations": {"kubernetes.io/description": "<description>"}});
     assert_eq!(one(prose), expected);
