@@ -38,11 +38,11 @@ impl Pair {
         let [one, other] = [kubernetes.site(), holdfast.site()].map(|site| Disk::of(site.folder()));
         assert_eq!(one, other, "both write to the same disk");
         let real = Server {
-            door: Door::from_kubeconfig(&kubernetes.site().kubeconfig()),
+            door: Door::of(kubernetes.site().folder()),
             processes: kubernetes.processes().map(|(_, id)| id).collect(),
         };
         let ours = Server {
-            door: Door::from_kubeconfig(&holdfast.site().kubeconfig()),
+            door: Door::of(holdfast.site().folder()),
             processes: vec![holdfast.process()],
         };
         Ok(Self {

@@ -60,7 +60,7 @@ impl Cluster {
             panic!("the program ended before it was ready: {:?}", child.wait());
         }
         let server = Server {
-            door: Door::from_kubeconfig(&home.join("kubeconfig")),
+            door: Door::of(home),
             processes: vec![child.id()],
         };
         let home = home.to_owned();
