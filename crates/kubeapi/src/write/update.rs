@@ -78,6 +78,7 @@ pub(super) fn decide(update: &Update, current: &Value, object: Value) -> Result<
     shape::check(target.kind, &new, &mut faults);
     faults.refuse(target.kind, target.name)?;
     kinds::finish(target, &mut new);
+    shape::settle(target.kind, &mut new);
     if is_finished(&new, current) {
         return Ok(Decision::Delete(new));
     }
