@@ -39,8 +39,8 @@ fn labels_and_annotations_are_set_changed_and_removed() {
     );
     assert_eq!(
         cluster.value("deployment web", ".metadata.generation"),
-        "1",
-        "no change of spec"
+        "2",
+        "labels do not count, annotations of deployments do"
     );
     let refused = cluster.refused("label deployment web 'a=not valid'");
     assert!(refused.contains("a valid label"), "{refused}");

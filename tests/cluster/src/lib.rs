@@ -1,4 +1,4 @@
-//! Servers that tests talk to: a real Kubernetes control plane, built from its Go modules, and ours.
+//! Servers that tests talk to: a real control plane, built from its Go modules, and ours.
 //!
 //! Nothing here is part of Holdfast. A test starts a [`Kubernetes`] or a [`Holdfast`], is given its
 //! [`Site`] and talks to it; both are ended with the test, however the test ends.
@@ -6,6 +6,7 @@
 pub mod programs; // Go modules       -> a program in the cache
 mod running; //      a program        -> a process with a log, that ends with its owner
 pub mod site; //     a folder         -> where a server is and how one gets in
+pub mod client; //   a site           -> requests and answers
 mod control_plane; // programs, a site -> the flags of each program
 pub mod detached; // a control plane that outlives the command that started it
 mod holdfast; //     our own program
@@ -14,6 +15,7 @@ mod kubernetes; //   the real control plane of one test
 pub use control_plane::{Controllers, Setup};
 pub use holdfast::Holdfast;
 pub use kubernetes::Kubernetes;
+pub use rustix::process::Signal;
 pub use site::Site;
 
 /// Why a server for tests could not be had.

@@ -11,6 +11,7 @@ mod fault; // what can be wrong with bytes
 mod wire; // bytes -> numbered fields
 mod render; // numbered fields and the facts about them -> JSON
 mod plain; // single values in JSON
+pub(crate) mod typed; // JSON -> JSON as the types of the built-in kinds are written
 
 use facts::FACTS;
 use fault::Fault;

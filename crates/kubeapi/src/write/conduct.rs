@@ -38,8 +38,10 @@ pub enum Absent {
 /// metadata.generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generation {
-    /// Starts at 1 and counts changes.
+    /// Starts at 1 and counts changes of the spec.
     Counted,
+    /// Counts changes of the annotations as well.
+    CountedWithAnnotations,
     /// Is not there.
     None,
 }
@@ -115,8 +117,9 @@ fn absent(group: &str, plural: &str) -> Absent {
 
 fn generation(group: &str, plural: &str) -> Generation {
     match (group, plural) {
+        ("apps", "deployments") => Generation::CountedWithAnnotations,
         ("", "pods" | "podtemplates" | "replicationcontrollers")
-        | ("apps", "daemonsets" | "deployments" | "replicasets" | "statefulsets")
+        | ("apps", "daemonsets" | "replicasets" | "statefulsets")
         | ("batch" | "admissionregistration.k8s.io" | "flowcontrol.apiserver.k8s.io", _)
         | ("apiextensions.k8s.io", _)
         | ("discovery.k8s.io", "endpointslices")

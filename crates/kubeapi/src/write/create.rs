@@ -36,6 +36,7 @@ pub fn create(
     shape::check(target.kind, &object, &mut faults);
     faults.refuse(target.kind, meta::name(&object))?;
     kinds::finish(target, &mut object);
+    shape::settle(target.kind, &mut object);
     Ok(object)
 }
 

@@ -11,11 +11,14 @@ use store::authority::Draft;
 use super::kinds::event;
 use crate::Status;
 use crate::catalog::Kind;
+use crate::protobuf::typed;
 
 /// An object as it is stored, from how `kind` shows it.
 pub(super) fn to_stored(kind: &Kind, object: Value) -> Value {
     if kind.is_event_view() {
-        return event::to_core(object);
+        let mut event = event::to_core(object);
+        typed::settle(("v1", "Event"), &mut event);
+        return event;
     }
     match &kind.custom {
         Some(custom) if !custom.storage => {
@@ -29,7 +32,11 @@ pub(super) fn to_stored(kind: &Kind, object: Value) -> Value {
 /// An object as `kind` shows it, from how it is stored.
 pub(crate) fn from_stored(kind: &Kind, object: Value) -> Value {
     match (kind.is_event_view(), &kind.custom) {
-        (true, _) => event::from_core(object),
+        (true, _) => {
+            let mut event = event::from_core(object);
+            typed::settle((&kind.api_version(), &kind.kind), &mut event);
+            event
+        }
         // What was stored before the storage version changed has the older one.
         (false, Some(_)) => with_api_version(object, &kind.api_version()),
         (false, None) => object,

@@ -83,7 +83,7 @@ pub fn stamp_new(target: &Target, object: &mut Value, stamp: &Stamp) -> Result<(
     }
     field::set(metadata, "uid", stamp.uid.as_str());
     field::set(metadata, "creationTimestamp", seconds(stamp.now));
-    if conduct::conduct(target.kind).generation == Generation::Counted {
+    if conduct::conduct(target.kind).generation != Generation::None {
         field::set(metadata, "generation", 1);
     }
     Ok(())
@@ -107,10 +107,17 @@ pub fn keep(new: &mut Value, old: &Value) {
     }
 }
 
-/// Counts a change of anything but metadata and status.
+/// Counts a change of anything but metadata and status; for some kinds annotations count too.
 pub fn count_change(target: &Target, new: &mut Value, old: &Value) {
-    let conduct = conduct::conduct(target.kind);
-    if conduct.generation == Generation::None || !differs_beyond_status(target, new, old) {
+    let annotated = |object| field::child(field::child(object, "metadata"), "annotations");
+    let counts = match conduct::conduct(target.kind).generation {
+        Generation::None => false,
+        Generation::Counted => differs_beyond_status(target, new, old),
+        Generation::CountedWithAnnotations => {
+            differs_beyond_status(target, new, old) || annotated(new) != annotated(old)
+        }
+    };
+    if !counts {
         return;
     }
     let metadata = field::object_mut(new, "metadata");

@@ -4,10 +4,11 @@
 use serde_json::Value;
 
 use super::fault::Faults;
-use super::{defaults, field};
+use super::defaults;
 use crate::Status;
 use crate::catalog::Kind;
 use crate::custom::instance;
+use crate::protobuf::typed;
 use crate::schema::fields::{self, FieldValidation};
 use crate::schema::{decode, fill, validate};
 
@@ -48,11 +49,18 @@ pub(super) fn fit(
 pub(super) fn complete(kind: &Kind, object: &mut Value) {
     match (&kind.custom, &kind.schema) {
         (None, _) => {
-            field::drop_nulls(object);
+            settle(kind, object);
             defaults::apply(kind, object);
         }
         (Some(_), Some(schema)) => fill::fill(object, schema.schema()),
         (Some(_), None) => {}
+    }
+}
+
+/// Writes a built-in object as its type is written: what is always there, what is left out.
+pub(super) fn settle(kind: &Kind, object: &mut Value) {
+    if kind.custom.is_none() {
+        typed::settle((&kind.api_version(), &kind.kind), object);
     }
 }
 

@@ -67,7 +67,10 @@ pub(super) fn decide(update: &Update, current: &Value, object: Value) -> Result<
     if *part == Part::Whole {
         kinds::assign_update(update, &mut new, current, around)?;
     }
-    meta::count_change(target, &mut new, current);
+    // A write of the status alone is no change that a controller has to look at.
+    if *part != Part::Status {
+        meta::count_change(target, &mut new, current);
+    }
     let mut faults = Faults::default();
     meta::check(target, &new, &mut faults);
     meta::check_update(&new, current, &mut faults);
@@ -75,6 +78,7 @@ pub(super) fn decide(update: &Update, current: &Value, object: Value) -> Result<
     shape::check(target.kind, &new, &mut faults);
     faults.refuse(target.kind, target.name)?;
     kinds::finish(target, &mut new);
+    shape::settle(target.kind, &mut new);
     if is_finished(&new, current) {
         return Ok(Decision::Delete(new));
     }

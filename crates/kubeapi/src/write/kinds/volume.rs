@@ -53,7 +53,11 @@ pub(super) fn check_all<'a>(
 
 fn check_source(volume: &Value, path: &Path, faults: &mut Faults) {
     let sources = volume.as_object().into_iter().flatten();
-    let mut sources = sources.filter(|(key, value)| *key != "name" && !value.is_null());
+    let sources = sources.filter(|(key, value)| *key != "name" && !value.is_null());
+    let mut sources: Vec<_> = sources.collect();
+    // The one that is looked at first is the one that counts, and it is not the first field.
+    sources.sort_by_key(|(key, _)| *key != "emptyDir");
+    let mut sources = sources.into_iter();
     let Some((first, source)) = sources.next() else {
         faults.required(path, "must specify a volume type");
         return;

@@ -32,6 +32,10 @@ fn generation_counts_changes_of_the_spec_alone() {
     let labelled = |body: &mut Value| body["metadata"]["labels"] = json!({"a": "b"});
     let labelled = changed(&kind, &current, labelled).unwrap();
     assert_eq!(labelled["metadata"]["generation"], 1);
+    // Deployments alone: their controller copies annotations to what they make.
+    let noted = |body: &mut Value| body["metadata"]["annotations"] = json!({"a": "b"});
+    let noted = changed(&kind, &current, noted).unwrap();
+    assert_eq!(noted["metadata"]["generation"], 2);
     let maps = config_maps();
     let map = stored(&maps, config_map());
     let filled = changed(&maps, &map, |body| body["data"]["b"] = json!("2")).unwrap();

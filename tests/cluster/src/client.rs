@@ -1,0 +1,170 @@
+//! A client of a server for tests: HTTP/1.1 and HTTP/2 over TLS, as anybody.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a client under test stands outside the program: it has its own sockets and tasks"
+)]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use host::pki::Credential;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper::{HeaderMap, Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::Site;
+
+/// What a connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1: one request at a time.
+    Http1,
+    /// HTTP/2: many.
+    Http2,
+}
+
+/// Where a server is, and who comes in.
+#[derive(Clone)]
+pub struct Door {
+    address: String,
+    tls: Arc<ClientConfig>,
+}
+
+/// An open connection.
+pub enum Client {
+    /// It speaks HTTP/1.1.
+    Http1(http1::SendRequest<Full<Bytes>>),
+    /// It speaks HTTP/2.
+    Http2(http2::SendRequest<Full<Bytes>>),
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody listens there, or TLS failed.
+    #[error("cannot connect: {0}")]
+    Connect(#[from] std::io::Error),
+    /// The connection was closed before the request was sent: another may be tried.
+    #[error("the connection was closed")]
+    Unsent(#[source] hyper::Error),
+    /// The connection ended before the answer did.
+    #[error("the connection broke: {0}")]
+    Broken(#[source] hyper::Error),
+}
+
+impl From<hyper::Error> for Error {
+    fn from(error: hyper::Error) -> Self {
+        match error.is_canceled() {
+            true => Self::Unsent(error),
+            false => Self::Broken(error),
+        }
+    }
+}
+
+impl Door {
+    /// The door of a server for one with this certificate, or with none.
+    pub fn open(site: &Site, credential: Option<&Credential>) -> Result<Self, crate::Error> {
+        Ok(Self {
+            address: site.address().to_owned(),
+            tls: Arc::new(site.tls(credential)?),
+        })
+    }
+
+    /// The door of a server for its administrator.
+    pub fn for_admin(site: &Site) -> Result<Self, crate::Error> {
+        Self::open(site, Some(&site.admin()?))
+    }
+
+    /// Opens a connection.
+    pub async fn connect(&self, protocol: Protocol) -> Result<Client, Error> {
+        let io = TokioIo::new(self.dial(protocol).await?);
+        match protocol {
+            Protocol::Http1 => {
+                let (client, connection) = http1::handshake(io).await?;
+                tokio::spawn(connection);
+                Ok(Client::Http1(client))
+            }
+            Protocol::Http2 => {
+                let builder = http2::Builder::new(TokioExecutor::new());
+                let (client, connection) = builder.handshake(io).await?;
+                tokio::spawn(connection);
+                Ok(Client::Http2(client))
+            }
+        }
+    }
+
+    /// A connection on which nothing was said yet.
+    pub async fn dial(&self, protocol: Protocol) -> Result<TlsStream<TcpStream>, Error> {
+        let mut tls = (*self.tls).clone();
+        tls.alpn_protocols = match protocol {
+            Protocol::Http1 => vec![b"http/1.1".to_vec()],
+            Protocol::Http2 => vec![b"h2".to_vec()],
+        };
+        let tcp = TcpStream::connect(&self.address).await?;
+        tcp.set_nodelay(true)?;
+        let name = ServerName::try_from("127.0.0.1").map_err(std::io::Error::other)?;
+        Ok(TlsConnector::from(Arc::new(tls)).connect(name, tcp).await?)
+    }
+}
+
+impl Answer {
+    /// Reads the rest of an answer.
+    pub async fn whole(answer: Response<Incoming>) -> Result<Self, Error> {
+        let (head, body) = answer.into_parts();
+        Ok(Self {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body: body.collect().await?.to_bytes(),
+        })
+    }
+}
+
+impl Client {
+    /// The answer's head; its body is still to be read. The request's target is a path, or a URI of
+    /// any host.
+    pub async fn ask(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, Error> {
+        match self {
+            Self::Http1(client) => {
+                client.ready().await?;
+                Ok(client.send_request(request).await?)
+            }
+            Self::Http2(client) => Ok(client.send_request(request).await?),
+        }
+    }
+
+    /// The whole answer.
+    pub async fn exchange(&mut self, request: Request<Full<Bytes>>) -> Result<Answer, Error> {
+        Answer::whole(self.ask(request).await?).await
+    }
+
+    /// Whether nothing can be asked on this connection any more.
+    pub fn is_closed(&self) -> bool {
+        match self {
+            Self::Http1(client) => client.is_closed(),
+            Self::Http2(client) => client.is_closed(),
+        }
+    }
+}

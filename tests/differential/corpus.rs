@@ -1,0 +1,149 @@
+//! The files of the corpus, and playing many of them against both servers.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use host::Clock;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::compare::{self, Finding, Turn};
+use crate::conversation::{Conversation, Size};
+use crate::normal::{self, Pair};
+use crate::servers::Servers;
+use crate::{play, report};
+
+/// How many conversations are played at a time.
+const AT_ONCE: usize = 4;
+
+/// The result of one conversation.
+pub(crate) struct Played {
+    /// The findings in words.
+    pub(crate) text: String,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// The result of many.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    conversations: usize,
+    size: Size,
+    differences: usize,
+}
+
+/// Every file of the corpus, or those whose path has all of these words.
+pub(crate) fn conversations(words: &str) -> Vec<Conversation> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let mut folders = vec![root.join("tests/conversations")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder of the corpus") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "http") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    let name = |path: &PathBuf| {
+        let name = path.strip_prefix(root).expect("below the root");
+        name.to_string_lossy().into_owned()
+    };
+    let wanted = |path: &PathBuf| {
+        words
+            .split_whitespace()
+            .all(|word| name(path).contains(word))
+    };
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).expect("a file in UTF-8");
+        Conversation::parse(&name(&path), &text).unwrap_or_else(|error| panic!("{error}"))
+    };
+    found.into_iter().filter(wanted).map(read).collect()
+}
+
+/// Plays conversations, several at a time, and prints what is found as it is found.
+pub(crate) async fn play_all(servers: &Arc<Servers>, all: Vec<Conversation>) -> Outcome {
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let mut playing = JoinSet::new();
+    let mut outcome = Outcome {
+        conversations: all.len(),
+        ..Outcome::default()
+    };
+    for conversation in all {
+        let size = conversation.size();
+        outcome.size.requests += size.requests;
+        outcome.size.streams += size.streams;
+        let (servers, places) = (servers.clone(), places.clone());
+        playing.spawn(async move {
+            let _place = places.acquire_owned().await;
+            play_one(&servers, &conversation).await
+        });
+    }
+    while let Some(played) = playing.join_next().await {
+        let played = played.expect("playing does not panic");
+        outcome.differences += played.findings.len();
+        eprint!("{}", played.text);
+    }
+    outcome
+}
+
+/// Plays one conversation against both servers, and compares.
+pub(crate) async fn play_one(servers: &Servers, conversation: &Conversation) -> Played {
+    let namespace = format!("{}{}", conversation.namespace(), servers.suffix);
+    let (real, ours) = tokio::join!(
+        play::play(conversation, &servers.real, &namespace),
+        play::play(conversation, &servers.ours, &namespace),
+    );
+    let (real, ours) = match (real, ours) {
+        (Ok(real), Ok(ours)) => (real, ours),
+        (real, ours) => panic!(
+            "{}: real: {:?}, ours: {:?}",
+            conversation.path,
+            real.err(),
+            ours.err()
+        ),
+    };
+    let lines: Vec<_> = real
+        .iter()
+        .map(|told| (told.step, told.request.clone()))
+        .collect();
+    let pair = Pair {
+        real: real.into_iter().map(|told| told.answer).collect(),
+        ours: ours.into_iter().map(|told| told.answer).collect(),
+    };
+    let addresses = [servers.real.address(), servers.ours.address()];
+    let now = Clock::machine().wall();
+    let pair = normal::normalise(pair, &conversation.text, addresses, now);
+    let answers = pair.real.into_iter().zip(pair.ours);
+    let turns = lines.iter().zip(answers);
+    let turns: Vec<Turn<'_>> = turns
+        .map(|((step, request), (real, ours))| Turn {
+            step: *step,
+            request,
+            real,
+            ours,
+        })
+        .collect();
+    let mut text = String::new();
+    if std::env::var_os("DIFFERENTIAL_SHOW").is_some() {
+        text.push_str(&report::transcript(conversation, &turns));
+    }
+    let findings = compare::findings(conversation, turns);
+    text.push_str(&report::findings(conversation, &findings));
+    Played { text, findings }
+}
+
+impl Outcome {
+    /// Prints the summary, and fails where there was a difference.
+    pub(crate) fn expect_alike(self) {
+        let Size { requests, streams } = self.size;
+        let summary = format!(
+            "{} conversations, {requests} requests, {streams} watch streams, {} differences",
+            self.conversations, self.differences
+        );
+        eprintln!("{summary}");
+        assert!(self.differences == 0, "{summary}");
+    }
+}

@@ -1,0 +1,101 @@
+//! The real kube-apiserver and ours are asked the same questions, and must answer alike.
+//!
+//! Conversations are files in `tests/conversations`, whose README.md says how they are written. The
+//! tests of the engine itself run in a plain `cargo test`; those that need the real server run with
+//! `tests/e2e/run differential`.
+
+mod conversation; // text            -> steps
+mod values; //       {{…}}
+mod play; //         steps, a server -> answers
+mod normal; //       answers         -> answers without what must differ
+mod compare; //      two of them     -> differences
+mod report; //       differences     -> words
+mod servers; //      the two servers
+mod corpus; //       the files
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use host::Clock;
+use servers::Servers;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Go toolchain: tests/e2e/run differential"]
+async fn the_corpus_is_answered_alike() {
+    let words = std::env::var("DIFFERENTIAL").unwrap_or_default();
+    let conversations = corpus::conversations(&words);
+    assert!(!conversations.is_empty(), "no file's path has {words:?}");
+    let run = Clock::machine().wall().as_second();
+    let servers = Arc::new(tokio::task::block_in_place(|| Servers::find(run)));
+    corpus::play_all(&servers, conversations)
+        .await
+        .expect_alike();
+}
+
+#[test]
+fn every_file_of_the_corpus_can_be_read_and_there_are_enough() {
+    let mut size = conversation::Size::default();
+    let mut namespaces = BTreeSet::new();
+    for conversation in corpus::conversations("") {
+        let own = conversation.size();
+        size.requests += own.requests;
+        size.streams += own.streams;
+        let namespace = conversation.namespace();
+        assert!(
+            namespaces.insert(namespace.clone()),
+            "{}: the namespace {namespace} is another file's too: name it otherwise",
+            conversation.path
+        );
+    }
+    assert!(
+        size.requests >= REQUESTS_MIN,
+        "only {} requests",
+        size.requests
+    );
+    assert!(size.streams >= STREAMS_MIN, "only {} streams", size.streams);
+}
+
+#[test]
+fn every_listed_difference_is_explained() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/conformance.md");
+    let text = std::fs::read_to_string(path).expect("the document");
+    let entries = entries(&text);
+    for conversation in corpus::conversations("") {
+        for step in &conversation.steps {
+            let differs = step.differs.iter().map(|differs| differs.entry);
+            let subsets = step.subsets.iter().map(|subset| subset.entry);
+            for entry in differs.chain(subsets) {
+                assert!(
+                    entries.contains(&entry),
+                    "{}:{}: docs/conformance.md has no difference {entry}",
+                    conversation.path,
+                    step.line
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn entries_are_the_numbers_under_the_heading_of_differences() {
+    let text =
+        "## Cases\n1. no\n## Differences, on purpose\n\n7. **yes**\n   8. no\n12. yes\n## X\n9. no";
+    assert_eq!(entries(text), BTreeSet::from([7, 12]));
+}
+
+/// The numbers of the listed differences.
+fn entries(text: &str) -> BTreeSet<u32> {
+    let after = text
+        .lines()
+        .skip_while(|line| !line.starts_with("## Differences"));
+    let section = after.skip(1).take_while(|line| !line.starts_with("## "));
+    let number = |line: &str| {
+        line.split_once(". ")
+            .and_then(|(number, _)| number.parse().ok())
+    };
+    section.filter_map(number).collect()
+}
+
+/// What the corpus must have at least, so that it does not shrink unseen.
+const REQUESTS_MIN: usize = 200;
+const STREAMS_MIN: usize = 60;

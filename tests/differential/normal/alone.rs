@@ -1,0 +1,208 @@
+//! What can be seen in one side's values without the other's: times, tokens, addresses.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::LazyLock;
+
+use jiff::{SignedDuration, Timestamp};
+use regex_lite::{Captures, Regex};
+use serde_json::{Map, Value};
+
+/// What the rules need to know of one side.
+pub(crate) struct Circumstances<'a> {
+    /// The conversation's own words.
+    said: &'a str,
+    /// The server's address with its port.
+    server: &'a str,
+    /// When the conversation was played.
+    now: Timestamp,
+    /// Names that the server made up, and what is written for them.
+    generated: BTreeMap<String, String>,
+}
+
+/// A time this near to the playing was read from the server's clock; others were sent by us, and
+/// must come back as they should.
+const RECENT: SignedDuration = SignedDuration::from_hours(24);
+
+impl<'a> Circumstances<'a> {
+    pub(crate) fn new(answers: &[Value], said: &'a str, server: &'a str, now: Timestamp) -> Self {
+        let mut generated = BTreeMap::new();
+        for answer in answers {
+            gather_generated(answer, &mut generated);
+        }
+        Self {
+            said,
+            server,
+            now,
+            generated,
+        }
+    }
+
+    /// Applies every rule of this module to a value.
+    pub(crate) fn apply(&self, value: Value) -> Value {
+        match value {
+            Value::Object(fields) => Value::Object(self.fields(fields)),
+            Value::Array(items) => items.into_iter().map(|item| self.apply(item)).collect(),
+            Value::String(text) => Value::String(self.text(&text)),
+            plain => plain,
+        }
+    }
+
+    fn fields(&self, fields: Map<String, Value>) -> Map<String, Value> {
+        let mut result = Map::new();
+        for (key, value) in fields {
+            let value = match (key.as_str(), value) {
+                // Who set which field is bookkeeping for server-side apply, which we do not serve;
+                // the list of differences has it.
+                ("metadata", Value::Object(mut metadata)) => {
+                    metadata.remove("managedFields");
+                    Value::Object(self.metadata(metadata))
+                }
+                ("cells", Value::Array(cells)) => cells.into_iter().map(|c| self.cell(c)).collect(),
+                ("clusterIP" | "clusterIPs", value) => self.address(value),
+                ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.port(port),
+                ("message", Value::String(text)) => Value::String(message(&self.text(&text))),
+                // Prose for people, which each server has of its own.
+                ("kubernetes.io/description", Value::String(_)) => "<description>".into(),
+                // Where a server says it can be reached.
+                ("serverAddress", Value::String(_)) => Value::String("<server>".to_owned()),
+                (_, value) => self.apply(value),
+            };
+            result.insert(key, value);
+        }
+        result
+    }
+
+    fn metadata(&self, mut metadata: Map<String, Value>) -> Map<String, Value> {
+        // A token says how its server goes on; only that there is one means anything to a client.
+        if let Some(Value::String(token)) = metadata.get_mut("continue")
+            && !token.is_empty()
+        {
+            "<continue>".clone_into(token);
+        }
+        self.fields(metadata)
+    }
+
+    /// A cell of a table may say how long ago something was.
+    fn cell(&self, cell: Value) -> Value {
+        match cell {
+            Value::String(text) if AGE.is_match(&text) => Value::String("<age>".to_owned()),
+            other => self.apply(other),
+        }
+    }
+
+    /// Addresses of services are drawn by lot from a range.
+    fn address(&self, value: Value) -> Value {
+        match value {
+            Value::Array(items) => items.into_iter().map(|item| self.address(item)).collect(),
+            Value::String(text) if text.parse::<IpAddr>().is_ok() && !self.said.contains(&text) => {
+                Value::String("<ip>".to_owned())
+            }
+            other => other,
+        }
+    }
+
+    /// Ports on nodes are drawn by lot from a range.
+    fn port(&self, port: serde_json::Number) -> Value {
+        let drawn = port.as_u64().is_some_and(|port| NODE_PORTS.contains(&port));
+        match drawn && !self.said.contains(&port.to_string()) {
+            true => Value::String("<port>".to_owned()),
+            false => Value::Number(port),
+        }
+    }
+
+    fn text(&self, text: &str) -> String {
+        // Each cluster has an authority of its own; its certificate is text or base64 of it.
+        if (text.starts_with(PEM) || text.starts_with(PEM_IN_BASE64)) && !self.said.contains(text) {
+            return "<certificate>".to_owned();
+        }
+        let mut text = text.replace(self.server, "<server>");
+        for (name, written) in &self.generated {
+            text = text.replace(name.as_str(), written);
+        }
+        let text = TOKEN_VOLUME.replace_all(&text, "$name-<suffix>");
+        // Service account tokens are signed with a cluster's own key.
+        let text = TOKEN.replace_all(&text, |found: &Captures<'_>| {
+            match self.said.contains(&found[0]) {
+                true => found[0].to_owned(),
+                false => "<token>".to_owned(),
+            }
+        });
+        let time = |found: &Captures<'_>| self.time(&found[0]);
+        TIME.replace_all(&text, time).into_owned()
+    }
+
+    /// A time of the server's clock, with its form: whole seconds and parts of them are different
+    /// types, and clients parse them as such.
+    fn time(&self, text: &str) -> String {
+        let time = text.parse::<Timestamp>();
+        let recent = time.is_ok_and(|time| time.duration_since(self.now).abs() < RECENT);
+        if !recent {
+            return text.to_owned();
+        }
+        let form: String = text[TIME_LETTERS..]
+            .chars()
+            .map(|c| if c.is_ascii_digit() { '0' } else { c })
+            .collect();
+        match form.as_str() {
+            "Z" => "<time>".to_owned(),
+            form => format!("<time{form}>"),
+        }
+    }
+}
+
+/// Names that were made of `metadata.generateName`.
+fn gather_generated(value: &Value, found: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| gather_generated(item, found)),
+        Value::Object(fields) => {
+            let said = |key: &str| fields.get(key).and_then(Value::as_str);
+            if let (Some(name), Some(prefix)) = (said("name"), said("generateName")) {
+                let suffix = name.strip_prefix(prefix);
+                if suffix.is_some_and(|suffix| SUFFIX.is_match(suffix)) {
+                    found.insert(name.to_owned(), format!("{prefix}<suffix>"));
+                }
+            }
+            fields
+                .values()
+                .for_each(|value| gather_generated(value, found));
+        }
+        _ => {}
+    }
+}
+
+/// Versions in the words of an error; what they are is said by the request.
+fn message(text: &str) -> String {
+    let text = VERSION_IN_WORDS.replace_all(text, "$words<n>");
+    TOO_OLD.replace_all(&text, "<n> (<n>)").into_owned()
+}
+
+/// Ports that a service may get on every node.
+const NODE_PORTS: std::ops::RangeInclusive<u64> = 30_000..=32_767;
+/// The letters of a time before its parts of a second and its zone.
+const TIME_LETTERS: usize = "2006-01-02T15:04:05".len();
+const PEM: &str = "-----BEGIN CERTIFICATE-----";
+const PEM_IN_BASE64: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t";
+
+static TIME: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"));
+static TOKEN: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"));
+/// The letters that a server draws from: no vowels, so that it draws no words.
+static SUFFIX: LazyLock<Regex> = LazyLock::new(|| pattern("^[bcdfghjklmnpqrstvwxz2456789]{5}$"));
+/// The volume that admission adds to a pod, for its service account's token.
+static TOKEN_VOLUME: LazyLock<Regex> =
+    LazyLock::new(|| pattern("(?P<name>kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5}"));
+/// A conversation is played in less than five minutes.
+static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\d{1,3}s|[1-5]m(\d{1,2}s)?)$"));
+static VERSION_IN_WORDS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        "(?P<words>resource version: |current: |",
+        r"ResourceVersion in (?:precondition|object meta): )\d+",
+    ))
+});
+static TOO_OLD: LazyLock<Regex> = LazyLock::new(|| pattern(r"<n> \(\d+\)"));
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern of ours")
+}
