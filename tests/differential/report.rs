@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::compare::{Difference, Finding, Turn, What};
+use crate::compare::{Difference, Finding, Turn, What, Whose};
 use crate::conversation::Conversation;
 
 /// The most letters of a value that are shown; the rest is in `DIFFERENTIAL_SHOW=1`.
@@ -19,7 +19,14 @@ pub(crate) fn findings(conversation: &Conversation, findings: &[Finding]) -> Str
         put(&mut text, format_args!("{path}:{line} {title}"));
         put(&mut text, format_args!("  {}", shortened(&finding.request)));
         match &finding.what {
-            What::File(why) => put(&mut text, format_args!("    the file: {why}")),
+            What::Listed(why) => put(&mut text, format_args!("    {why}")),
+            What::Failed { whose, why } => {
+                let whose = match whose {
+                    Whose::Both => "both servers",
+                    Whose::Real => "the real server",
+                };
+                put(&mut text, format_args!("    {whose}: {why}"));
+            }
             What::Differs(differences) => {
                 for difference in differences {
                     put_difference(&mut text, difference);

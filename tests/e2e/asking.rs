@@ -81,7 +81,7 @@ fn api_versions_and_the_version_of_the_server_are_told() {
     );
     let said = cluster.ok("cluster-info");
     assert!(
-        said.contains("is running at") && said.contains(&cluster.server()),
+        said.contains("is running at") && said.contains(cluster.server()),
         "{said}"
     );
 }

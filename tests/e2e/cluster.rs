@@ -3,23 +3,24 @@
 //! With `E2E_SERVER=real` it is a real control plane instead: what the cases expect of us must be
 //! what Kubernetes does.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::ExitStatus;
 
-use ::cluster::{Kubernetes, Setup};
+use ::cluster::{Holdfast, Kubernetes, Signal, Site};
 use tempfile::TempDir;
 
 use crate::kubectl_run::{Kubectl, Running};
 
-/// The embedded cluster. Dropping it ends the program; a failing test shows its log.
+/// The cluster of one test, and a folder for its files. Dropping it ends it.
 pub(crate) struct Cluster {
     folder: TempDir,
-    flags: &'static [&'static str],
-    program: Option<Child>,
-    real: Option<Kubernetes>,
-    starts: u32,
+    server: Server,
+}
+
+enum Server {
+    Ours(Holdfast),
+    Real(Kubernetes),
 }
 
 impl Cluster {
@@ -28,72 +29,49 @@ impl Cluster {
         Self::with_flags(&[])
     }
 
-    /// The same with more flags.
-    pub(crate) fn with_flags(flags: &'static [&'static str]) -> Self {
-        let mut cluster = Self {
-            folder: tempfile::tempdir().expect("a temporary folder"),
-            flags,
-            program: None,
-            real: None,
-            starts: 0,
+    /// The same with more flags for our program.
+    pub(crate) fn with_flags(flags: &[&str]) -> Self {
+        let server = match is_real() {
+            true => Kubernetes::start().map(Server::Real),
+            false => Holdfast::start(&program(), flags).map(Server::Ours),
         };
-        if is_real() {
-            let real = Kubernetes::start_with(Setup::default());
-            cluster.real = Some(real.unwrap_or_else(|error| panic!("{error}")));
-        } else {
-            cluster.start_again();
+        Self {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+            server: server.unwrap_or_else(|error| panic!("{error}")),
         }
-        cluster
     }
 
-    /// Starts the program on the folder that is there, after it was stopped or killed.
+    /// Our program, which is more than an API.
+    pub(crate) fn ours(&self) -> &Holdfast {
+        match &self.server {
+            Server::Ours(holdfast) => holdfast,
+            Server::Real(_) => panic!("a case of our own program alone"),
+        }
+    }
+
+    fn ours_mut(&mut self) -> &mut Holdfast {
+        match &mut self.server {
+            Server::Ours(holdfast) => holdfast,
+            Server::Real(_) => panic!("a case of our own program alone"),
+        }
+    }
+
+    /// Starts the program on the folder that is there, after it was ended.
     pub(crate) fn start_again(&mut self) {
-        assert!(self.program.is_none(), "it is running");
-        assert!(self.real.is_none(), "a case of our own program alone");
-        self.starts += 1;
-        let said = self.path(&format!("stdout-{}", self.starts));
-        let log = File::create(self.log_path()).expect("a log file");
-        let program = self
-            .command()
-            .stdin(Stdio::null())
-            .stdout(File::create(&said).expect("a file"))
-            .stderr(log)
-            .spawn()
-            .expect("the program starts");
-        let program = self.program.insert(program);
-        for _ in 0..3000 {
-            if fs::read_to_string(&said).is_ok_and(|text| text.contains("The cluster is ready")) {
-                return;
-            }
-            if let Some(status) = program.try_wait().expect("its state") {
-                panic!("holdfast up ended at once: {status}");
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("not ready within thirty seconds");
+        let started = self.ours_mut().start_again();
+        started.unwrap_or_else(|error| panic!("{error}"));
     }
 
-    fn command(&self) -> Command {
-        let mut command = Command::new(program());
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("HOLDFAST_") {
-                command.env_remove(name);
-            }
-        }
-        command
-            .args(["up", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(self.home())
-            .args(self.flags);
-        command
+    /// Ends the program with this signal, and gives how it ended.
+    pub(crate) fn end_by(&mut self, signal: Signal) -> ExitStatus {
+        self.ours_mut().end_by(signal)
     }
 
-    /// The folder that the program was given.
-    pub(crate) fn home(&self) -> PathBuf {
-        let real = self
-            .real
-            .as_ref()
-            .map(|real| real.site().folder().to_owned());
-        real.unwrap_or_else(|| self.path("home"))
+    fn site(&self) -> &Site {
+        match &self.server {
+            Server::Ours(holdfast) => holdfast.site(),
+            Server::Real(kubernetes) => kubernetes.site(),
+        }
     }
 
     /// A path for a file of the test.
@@ -110,53 +88,12 @@ impl Cluster {
 
     /// The administrator's kubeconfig.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
-        self.home().join("kubeconfig")
+        self.site().kubeconfig()
     }
 
     /// The address that clients dial, with its scheme.
-    pub(crate) fn server(&self) -> String {
-        let text = fs::read_to_string(self.kubeconfig()).expect("the kubeconfig");
-        let line = text
-            .lines()
-            .find_map(|line| line.trim().strip_prefix("server: "));
-        line.expect("a server in it").to_owned()
-    }
-
-    /// The process that runs now.
-    pub(crate) fn pid(&self) -> u32 {
-        self.program.as_ref().expect("it runs").id()
-    }
-
-    /// Ends the program with this signal, and gives how it ended.
-    pub(crate) fn signal(&mut self, signal: &str) -> ExitStatus {
-        let mut program = self.program.take().expect("it runs");
-        let sent = Command::new("kill")
-            .args(["-s", signal, &program.id().to_string()])
-            .status();
-        assert!(sent.expect("kill").success());
-        for _ in 0..2000 {
-            if let Some(status) = program.try_wait().expect("its state") {
-                return status;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        self.program = Some(program);
-        panic!("SIG{signal} has not ended it within twenty seconds");
-    }
-
-    /// Takes leave of a program that the test has killed.
-    pub(crate) fn reap(&mut self) {
-        let mut program = self.program.take().expect("it was started");
-        program.wait().expect("its end");
-    }
-
-    /// What the program has logged since its last start.
-    pub(crate) fn log(&self) -> String {
-        fs::read_to_string(self.log_path()).unwrap_or_default()
-    }
-
-    fn log_path(&self) -> PathBuf {
-        self.path(&format!("log-{}", self.starts))
+    pub(crate) fn server(&self) -> &str {
+        self.site().server()
     }
 
     /// A kubectl command as the administrator; words in single quotes are one word.
@@ -200,22 +137,6 @@ impl Cluster {
     }
 }
 
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        if let Some(mut program) = self.program.take() {
-            drop(program.kill());
-            drop(program.wait());
-        }
-        if std::thread::panicking() {
-            let log = self.log();
-            let lines: Vec<&str> = log.lines().collect();
-            let last = &lines[lines.len().saturating_sub(LOG_LINES_SHOWN)..];
-            eprintln!("--- the end of the log of holdfast up ---");
-            eprintln!("{}", last.join("\n"));
-        }
-    }
-}
-
 /// Whether a real control plane is asked instead of ours.
 pub(crate) fn is_real() -> bool {
     std::env::var("E2E_SERVER").is_ok_and(|server| server == "real")
@@ -226,6 +147,3 @@ pub(crate) fn program() -> PathBuf {
     let built = || env!("CARGO_BIN_EXE_holdfast").into();
     std::env::var_os("E2E_HOLDFAST").map_or_else(built, PathBuf::from)
 }
-
-/// How much of the log a failing test shows.
-const LOG_LINES_SHOWN: usize = 40;

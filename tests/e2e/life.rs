@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ::cluster::Signal;
+
 use crate::access::with_token;
 use crate::cluster::{Cluster, program};
 
@@ -17,7 +19,7 @@ fn a_second_run_finds_its_data_and_its_clients_again() {
     let version = cluster.value("configmap m", ".metadata.resourceVersion");
     let authority = cluster
         .ok("config view --raw -o jsonpath='{.clusters[0].cluster.certificate-authority-data}'");
-    assert_eq!(cluster.signal("TERM").code(), Some(0));
+    assert_eq!(cluster.end_by(Signal::TERM).code(), Some(0));
     cluster.start_again();
     assert_eq!(cluster.value("configmap m", ".metadata.uid"), uid);
     assert_eq!(
@@ -64,7 +66,7 @@ fn kill_9_in_a_burst_of_creates_loses_nothing_acknowledged() {
 /// Creates configmaps from several kubectls at once, kills the cluster in the middle, and gives
 /// the names of those whose creation was acknowledged.
 fn burst_until_killed(cluster: &mut Cluster, round: u32) -> BTreeSet<String> {
-    let pid = cluster.pid();
+    let pid = cluster.ours().process();
     let dead = AtomicBool::new(false);
     let said = std::thread::scope(|scope| {
         let (cluster, dead) = (&*cluster, &dead);
@@ -90,7 +92,7 @@ fn burst_until_killed(cluster: &mut Cluster, round: u32) -> BTreeSet<String> {
             .map(|writer| writer.join().expect("a writer"));
         ended.collect::<String>()
     });
-    cluster.reap();
+    cluster.end_by(Signal::KILL);
     let created = said
         .lines()
         .filter_map(|line| line.strip_suffix(" created"));
@@ -112,9 +114,9 @@ fn ctrl_c_ends_in_order_also_while_watches_are_open() {
     cluster.ok("create configmap m");
     let watch = cluster.running("get configmaps -w -o name");
     watch.wait_for("configmap/m");
-    let status = cluster.signal("INT");
-    assert_eq!(status.code(), Some(0), "{}", cluster.log());
-    let log = cluster.log();
+    let status = cluster.end_by(Signal::INT);
+    assert_eq!(status.code(), Some(0), "{}", cluster.ours().log());
+    let log = cluster.ours().log();
     assert!(log.contains("stopped"), "{log}");
     assert!(!log.contains("panicked") && !log.contains("ERROR"), "{log}");
     cluster.start_again();
@@ -129,7 +131,7 @@ fn an_ephemeral_cluster_keeps_no_objects_but_knows_its_clients() {
     assert_eq!(cluster.ok("get configmap m -o name"), "configmap/m");
     cluster.ok("create serviceaccount robot");
     let token = cluster.ok("create token robot");
-    assert_eq!(cluster.signal("TERM").code(), Some(0));
+    assert_eq!(cluster.end_by(Signal::TERM).code(), Some(0));
     cluster.start_again();
     assert_eq!(cluster.ok("get configmap m --ignore-not-found"), "");
     cluster.ok("get namespace default");
@@ -147,7 +149,7 @@ fn two_programs_never_share_a_folder() {
     let cluster = Cluster::start();
     let second = Command::new(program())
         .args(["up", "--listen", "127.0.0.1:0", "--data-dir"])
-        .arg(cluster.home())
+        .arg(cluster.ours().home())
         .output()
         .expect("the program runs");
     let said = String::from_utf8_lossy(&second.stderr).into_owned();

@@ -73,11 +73,16 @@ impl Status {
 
     /// 404 for a path that nothing is served at.
     pub fn no_such_path() -> Self {
-        Self::new(
-            404,
-            "NotFound",
-            "the server could not find the requested resource",
-        )
+        let message = "the server could not find the requested resource";
+        Self::unspecific(404, "NotFound", message)
+    }
+
+    /// A refusal by the way to an object, before it is known which. Kubernetes gives it details in
+    /// which nothing stands.
+    pub fn unspecific(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        let mut status = Self::new(code, reason, message);
+        status.details = Some(Box::default());
+        status
     }
 
     /// 409: an object of this name exists.
@@ -128,7 +133,7 @@ impl Status {
     /// 405: the path is right, the verb is not.
     pub fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
-        Self::new(405, "MethodNotAllowed", message)
+        Self::unspecific(405, "MethodNotAllowed", message)
     }
 
     /// 406: nothing that the client accepts can be made.

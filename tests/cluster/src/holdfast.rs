@@ -1,8 +1,9 @@
 //! Our own program as a server for tests.
 
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
 
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::kubernetes::{leave_or_remove, temporary_folder};
@@ -12,60 +13,112 @@ use crate::{Error, Site};
 /// `holdfast up` in a folder of its own, on a free port of loopback. Dropping it ends it and
 /// removes its folder; if the test is failing, the folder stays and its log is pointed to.
 pub struct Holdfast {
+    path: PathBuf,
+    flags: Vec<String>,
+    folder: Option<TempDir>,
+    starts: u32,
+    turn: Option<Turn>,
+}
+
+/// The program from one start to its end.
+struct Turn {
     // In the order in which they must go.
-    guard: Option<Guard>,
+    guard: Guard,
     program: Running,
     site: Site,
-    folder: Option<TempDir>,
 }
 
 impl Holdfast {
     /// Starts this build of the program with more flags, and waits until it is ready.
     pub fn start(program: &Path, flags: &[&str]) -> Result<Self, Error> {
-        let folder = temporary_folder()?;
-        let (home, logs) = (folder.path().join("home"), folder.path().join("logs"));
-        std::fs::create_dir(&logs).map_err(Error::file(&logs))?;
-        let mut command = Command::new(program);
+        let mut holdfast = Self {
+            path: program.to_owned(),
+            flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            folder: Some(temporary_folder()?),
+            starts: 0,
+            turn: None,
+        };
+        holdfast.start_again()?;
+        Ok(holdfast)
+    }
+
+    /// Starts the program on the folder that is there, after it has ended.
+    pub fn start_again(&mut self) -> Result<(), Error> {
+        assert!(self.turn.is_none(), "it is running");
+        self.starts += 1;
+        let (home, logs) = (self.home(), self.logs());
+        std::fs::create_dir_all(&logs).map_err(Error::file(&logs))?;
+        let mut command = Command::new(&self.path);
         // The program must not see settings of the person who runs the tests.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("HOLDFAST_") {
                 command.env_remove(name);
             }
         }
-        command
-            .args(["up", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(&home)
-            .args(flags);
+        command.args(["up", "--listen", "127.0.0.1:0", "--data-dir"]);
+        command.arg(&home).args(&self.flags);
         let mut program = Running::start("holdfast", command, &logs)?;
-        let log = logs.join("holdfast.log");
-        program.wait_until(|| {
-            std::fs::read_to_string(&log).is_ok_and(|text| text.contains("The cluster is ready"))
-        })?;
+        program.wait_until(|| self.log().contains("The cluster is ready"))?;
         let site = Site::open(&home)?;
-        let guard = Some(Guard::over(&[&program])?);
-        Ok(Self {
+        let guard = Guard::over(&[&program])?;
+        self.turn = Some(Turn {
             guard,
             program,
             site,
-            folder: Some(folder),
-        })
+        });
+        Ok(())
     }
 
     /// Where it is and how one gets in.
     pub fn site(&self) -> &Site {
-        &self.site
+        &self.turn().site
     }
 
-    /// The number of the process.
+    /// The number of the process that runs now.
     pub fn process(&self) -> u32 {
-        self.program.id()
+        self.turn().program.id()
+    }
+
+    /// The folder that the program was given.
+    pub fn home(&self) -> PathBuf {
+        self.root().join("home")
+    }
+
+    /// What the program has said since its last start.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.logs().join("holdfast.log")).unwrap_or_default()
+    }
+
+    /// Sends the program a signal that ends it, and gives how it ended. A program that stays is
+    /// killed, which its status says.
+    pub fn end_by(&mut self, signal: Signal) -> ExitStatus {
+        let Turn {
+            guard, mut program, ..
+        } = self.turn.take().expect("it runs");
+        drop(guard);
+        program.end_by(signal)
+    }
+
+    fn turn(&self) -> &Turn {
+        self.turn.as_ref().expect("it runs")
+    }
+
+    fn root(&self) -> &Path {
+        self.folder
+            .as_ref()
+            .expect("it is there until we go")
+            .path()
+    }
+
+    /// Each start has a log of its own.
+    fn logs(&self) -> PathBuf {
+        self.root().join("logs").join(self.starts.to_string())
     }
 }
 
 impl Drop for Holdfast {
     fn drop(&mut self) {
-        self.guard = None;
-        self.program.kill();
+        self.turn = None;
         leave_or_remove(self.folder.take(), "holdfast up");
     }
 }

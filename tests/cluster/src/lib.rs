@@ -15,6 +15,7 @@ mod kubernetes; //   the real control plane of one test
 pub use control_plane::{Controllers, Setup};
 pub use holdfast::Holdfast;
 pub use kubernetes::Kubernetes;
+pub use rustix::process::Signal;
 pub use site::Site;
 
 /// Why a server for tests could not be had.

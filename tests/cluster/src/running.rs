@@ -2,10 +2,11 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use host::Clock;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Error;
 
@@ -83,6 +84,23 @@ impl Running {
         std::mem::forget(self);
     }
 
+    /// Sends a signal that ends the process and gives how it ended. One that stays is killed.
+    pub(crate) fn end_by(&mut self, signal: Signal) -> ExitStatus {
+        let clock = Clock::machine();
+        let began = clock.now();
+        let id = i32::try_from(self.id()).ok().and_then(Pid::from_raw);
+        let _ = kill_process(id.expect("processes have small numbers"), signal);
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it is our child") {
+                return status;
+            }
+            if clock.now() - began > LEAVE_WITHIN {
+                drop(self.child.kill());
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
     /// Ends the process as a power cut would, and waits for its end.
     pub(crate) fn kill(&mut self) {
         drop(self.child.kill());
@@ -127,6 +145,8 @@ impl Drop for Guard {
 
 /// Built programs start in seconds; a busy machine of two cores is given more.
 const READY_WITHIN: Duration = Duration::from_secs(60);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long a program may take to end in order.
+const LEAVE_WITHIN: Duration = Duration::from_secs(20);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How much of a log an error shows.
 const LOG_LINES_SHOWN: usize = 30;

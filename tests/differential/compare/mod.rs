@@ -38,8 +38,24 @@ pub(crate) struct Finding {
 pub(crate) enum What {
     /// The servers do not agree.
     Differs(Vec<Difference>),
-    /// The file is wrong: neither server can be asked so, or it lists what is not different.
-    File(String),
+    /// The real server did not do what the file asks it to.
+    Failed {
+        /// Whose answer it was.
+        whose: Whose,
+        /// What it did.
+        why: String,
+    },
+    /// The file lists what is not different.
+    Listed(String),
+}
+
+/// Which of the servers failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Both, in the same way.
+    Both,
+    /// Only the real one, or each in its own way.
+    Real,
 }
 
 /// Keys of an answer which say that it did not come as asked. On the real side, that is the file's
@@ -63,15 +79,10 @@ pub(crate) fn findings(conversation: &Conversation, turns: Vec<Turn<'_>>) -> Vec
             let failed = FAILED.iter().find_map(|key| turn.real.get(key));
             found.extend(failed.map(|why| {
                 let ours = FAILED.iter().find_map(|key| turn.ours.get(key));
-                let alike = if ours == Some(why) {
-                    "both servers"
-                } else {
-                    "the real server"
-                };
-                finding(What::File(format!(
-                    "{alike}: {}",
-                    crate::values::text_of(why)
-                )))
+                let alike = ours == Some(why);
+                let whose = if alike { Whose::Both } else { Whose::Real };
+                let why = crate::values::text_of(why);
+                finding(What::Failed { whose, why })
             }));
             let unexcused = excuses.compare(turn.real.clone(), &turn.ours);
             if failed.is_none() && !unexcused.is_empty() {
@@ -81,7 +92,7 @@ pub(crate) fn findings(conversation: &Conversation, turns: Vec<Turn<'_>>) -> Vec
         found.extend(excuses.unused().map(|why| Finding {
             step: index,
             request: request.clone(),
-            what: What::File(why),
+            what: What::Listed(why),
         }));
     }
     found

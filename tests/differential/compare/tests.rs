@@ -63,7 +63,7 @@ fn an_excuse_for_what_is_alike_is_out_of_date() {
     let value = json!({"body": {"a": 1, "list": [1]}});
     let directives = "# @differs 4 body.a\n# @subset 5 body.list\n";
     let found = judged(directives, value.clone(), value);
-    let [What::File(differs), What::File(subset)] = found.as_slice() else {
+    let [What::Listed(differs), What::Listed(subset)] = found.as_slice() else {
         panic!("{found:?}")
     };
     assert!(differs.contains("@differs 4 body.a"), "{differs}");
@@ -109,10 +109,9 @@ fn subsets_of_maps_and_inside_every_entry_are_left_out() {
 fn what_the_real_server_does_not_do_is_the_files_fault_even_where_both_agree() {
     let silent = json!({"event": [], "missing": "nothing came for ten seconds"});
     let found = judged("", silent.clone(), silent.clone());
-    let [What::File(why)] = found.as_slice() else {
-        panic!("{found:?}")
-    };
-    assert_eq!(why, "both servers: nothing came for ten seconds");
+    let whose = Whose::Both;
+    let why = "nothing came for ten seconds".to_owned();
+    assert_eq!(found, [What::Failed { whose, why }]);
     let ours_alone = judged("", json!({"event": []}), silent);
     assert!(
         matches!(ours_alone.as_slice(), [What::Differs(_)]),

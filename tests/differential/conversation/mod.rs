@@ -88,9 +88,13 @@ pub(crate) enum Bookmarks {
 }
 
 /// How many events are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Count {
+    /// So many.
     Next(usize),
+    /// All, up to one that has this value there.
+    Until { path: String, value: Template },
+    /// All, up to the end of the stream.
     End,
 }
 

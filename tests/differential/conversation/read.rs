@@ -176,7 +176,7 @@ impl Reader<'_> {
         let (number, line) = lines[0];
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
-            ["EVENTS", stream, count] => {
+            ["EVENTS", stream, count @ ..] => {
                 let act = self.events(stream, count, said);
                 if let Some((extra, _)) = lines[1..].iter().find(|(_, line)| !is_comment(line)) {
                     return Err((*extra, "nothing follows EVENTS".to_owned()));
@@ -196,7 +196,7 @@ impl Reader<'_> {
         }
     }
 
-    fn events(&self, stream: &str, count: &str, said: &Directives) -> Line<Act> {
+    fn events(&self, stream: &str, count: &[&str], said: &Directives) -> Line<Act> {
         if !self.names.has_stream(stream) {
             return Err(format!("no step before this one has # @watch {stream}"));
         }
@@ -204,8 +204,13 @@ impl Reader<'_> {
             return Err("EVENTS knows @name, @differs and @subset only".to_owned());
         }
         let count = match count {
-            "end" => Count::End,
-            number => Count::Next(number.parse().map_err(|_| not_a_number(number))?),
+            ["end"] => Count::End,
+            ["until", condition] => match self.until(condition)? {
+                Until::Field { path, value } => Count::Until { path, value },
+                Until::Status(_) => return Err("EVENTS W until PATH=VALUE".to_owned()),
+            },
+            [number] => Count::Next(number.parse().map_err(|_| not_a_number(number))?),
+            _ => return Err("EVENTS W COUNT, EVENTS W end or EVENTS W until PATH=VALUE".to_owned()),
         };
         Ok(Act::Events {
             stream: stream.to_owned(),

@@ -71,10 +71,19 @@ fn watches_events_and_repeats_are_told_apart() {
     assert!(
         matches!(&read.steps[2].until, Some(Until::Field { path, .. }) if path == "status.phase")
     );
-    let Act::Events { count, .. } = read.steps[3].act else {
-        panic!("{:?}", read.steps[3].act)
+    assert!(matches!(
+        read.steps[3].act,
+        Act::Events {
+            count: Count::End,
+            ..
+        }
+    ));
+    let until = "### a\n# @watch w\nGET /\n### b\nEVENTS w until object.metadata.name=x\n";
+    let until = parse(until);
+    let Act::Events { count, .. } = &until.steps[1].act else {
+        panic!("{:?}", until.steps[1].act)
     };
-    assert_eq!(count, Count::End);
+    assert!(matches!(count, Count::Until { path, .. } if path == "object.metadata.name"));
     let size = Size {
         requests: 3,
         streams: 1,
@@ -117,6 +126,16 @@ fn what_a_file_says_wrong_is_named_with_its_line() {
             "goes with none",
         ),
         ("### a\nEVENTS w 1\n", 2, "# @watch w"),
+        (
+            "### a\n# @watch w\nGET /\n### b\nEVENTS w\n",
+            5,
+            "EVENTS W COUNT",
+        ),
+        (
+            "### a\n# @watch w\nGET /\n### b\nEVENTS w until 5\n",
+            5,
+            "PATH=VALUE",
+        ),
         ("### a\nGET /{{x.y}}\n", 2, "@name x"),
         ("### a\nGET /\nnot a header\n", 3, "neither a header"),
         ("### a\nPUT /\n\n{{x.y}}\n", 4, "@name x"),

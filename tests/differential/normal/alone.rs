@@ -62,6 +62,8 @@ impl<'a> Circumstances<'a> {
                 ("clusterIP" | "clusterIPs", value) => self.address(value),
                 ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.port(port),
                 ("message", Value::String(text)) => Value::String(message(&self.text(&text))),
+                // Prose for people, which each server has of its own.
+                ("kubernetes.io/description", Value::String(_)) => "<description>".into(),
                 // Where a server says it can be reached.
                 ("serverAddress", Value::String(_)) => Value::String("<server>".to_owned()),
                 (_, value) => self.apply(value),
@@ -118,6 +120,7 @@ impl<'a> Circumstances<'a> {
         for (name, written) in &self.generated {
             text = text.replace(name.as_str(), written);
         }
+        let text = TOKEN_VOLUME.replace_all(&text, "$name-<suffix>");
         // Service account tokens are signed with a cluster's own key.
         let text = TOKEN.replace_all(&text, |found: &Captures<'_>| {
             match self.said.contains(&found[0]) {
@@ -187,6 +190,9 @@ static TOKEN: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"));
 /// The letters that a server draws from: no vowels, so that it draws no words.
 static SUFFIX: LazyLock<Regex> = LazyLock::new(|| pattern("^[bcdfghjklmnpqrstvwxz2456789]{5}$"));
+/// The volume that admission adds to a pod, for its service account's token.
+static TOKEN_VOLUME: LazyLock<Regex> =
+    LazyLock::new(|| pattern("(?P<name>kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5}"));
 /// A conversation is played in less than five minutes.
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\d{1,3}s|[1-5]m(\d{1,2}s)?)$"));
 static VERSION_IN_WORDS: LazyLock<Regex> = LazyLock::new(|| {

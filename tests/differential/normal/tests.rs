@@ -193,6 +193,17 @@ fn generated_names_are_made_alike_wherever_they_stand() {
 }
 
 #[test]
+fn the_volume_of_a_pods_token_and_prose_have_words() {
+    let pod = json!({"volumes": [{"name": "kube-api-access-x7kqz"}, {"name": "other-x7kqz"}]});
+    let expected =
+        json!({"volumes": [{"name": "kube-api-access-<suffix>"}, {"name": "other-x7kqz"}]});
+    assert_eq!(one(pod), expected);
+    let prose = json!({"annotations": {"kubernetes.io/description": "Some words."}});
+    let expected = json!({"annotations": {"kubernetes.io/description": "<description>"}});
+    assert_eq!(one(prose), expected);
+}
+
+#[test]
 fn versions_in_the_words_of_errors_are_made_alike() {
     for (said, expected) in [
         (

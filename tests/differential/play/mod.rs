@@ -91,7 +91,7 @@ impl Player<'_> {
     /// The request in one line, and the answer to it.
     async fn step(&mut self, step: &Step) -> (String, Value) {
         let (line, answer) = match &step.act {
-            Act::Events { stream, count } => self.events(stream, *count).await,
+            Act::Events { stream, count } => self.events(stream, count).await,
             Act::Ask(ask) => self.asked(step, ask).await,
             Act::Watch {
                 stream,
@@ -183,9 +183,10 @@ impl Player<'_> {
         (line, answer)
     }
 
-    async fn events(&mut self, name: &str, count: Count) -> (String, Result<Value, String>) {
+    async fn events(&mut self, name: &str, count: &Count) -> (String, Result<Value, String>) {
         let line = match count {
             Count::Next(count) => format!("EVENTS {name} {count}"),
+            Count::Until { path, .. } => format!("EVENTS {name} until {path}"),
             Count::End => format!("EVENTS {name} end"),
         };
         let Some(stream) = self.streams.get_mut(name) else {
@@ -193,12 +194,14 @@ impl Player<'_> {
         };
         let mut events = Vec::new();
         let missing = loop {
-            if count == Count::Next(events.len()) {
-                break None;
+            match is_enough(count, &events, &self.known) {
+                Ok(false) => {}
+                Ok(true) => break None,
+                Err(why) => return (line, Err(why)),
             }
             match stream.next().await {
                 Ok(event) => events.push(event),
-                Err(Missing::Ended) if count == Count::End => break None,
+                Err(Missing::Ended) if matches!(count, Count::End) => break None,
                 Err(missing) => break Some(missing.to_string()),
             }
         };
@@ -210,13 +213,29 @@ impl Player<'_> {
     }
 }
 
+fn is_enough(count: &Count, events: &[Value], known: &Known) -> Result<bool, String> {
+    match count {
+        Count::Next(count) => Ok(events.len() == *count),
+        Count::Until { path, value } => match events.last() {
+            Some(event) => Ok(has(event, path, &value.fill(known)?)),
+            None => Ok(false),
+        },
+        Count::End => Ok(false),
+    }
+}
+
+fn has(place: &Value, path: &str, value: &str) -> bool {
+    at(place, path).is_some_and(|found| text_of(found) == value)
+}
+
 fn is_reached(wanted: &Until, answer: &Value, known: &Known) -> Result<bool, String> {
     match wanted {
         Until::Status(status) => Ok(answer["status"] == *status),
         Until::Field { path, value } => {
             let value = value.fill(known)?;
-            let found = answer.get("body").and_then(|body| at(body, path));
-            Ok(found.is_some_and(|found| text_of(found) == value))
+            Ok(answer
+                .get("body")
+                .is_some_and(|body| has(body, path, &value)))
         }
     }
 }

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use object::Resource;
 
 use crate::custom::scale::ScalePaths;
@@ -89,6 +92,9 @@ pub struct PrinterColumn {
     pub json_path: String,
 }
 
+/// Of a hash of where objects are stored, this much is told.
+const HASH_BYTES: usize = 8;
+
 impl Kind {
     /// The resource as the API names it.
     pub fn resource(&self) -> Resource {
@@ -116,6 +122,22 @@ impl Kind {
             "" => self.version.to_string(),
             group => format!("{group}/{}", self.version),
         }
+    }
+
+    /// What names the version and kind that objects are stored as, for clients that must know
+    /// whether it has changed. Nothing for what is not stored.
+    pub fn storage_hash(&self) -> Option<String> {
+        let version = match &self.custom {
+            Some(custom) => &custom.stored_in,
+            None => &self.version,
+        };
+        let group = match self.is_event_view() {
+            true => "",
+            false => &*self.group,
+        };
+        let name = format!("{group}/{version}/{}", self.kind);
+        let hash = digest(&SHA256, name.as_bytes());
+        self.allows("get").then(|| STANDARD.encode(&hash.as_ref()[..HASH_BYTES]))
     }
 
     /// Whether this may be done with the main resource.

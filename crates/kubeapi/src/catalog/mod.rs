@@ -53,6 +53,11 @@ impl Catalog {
         self.current.read().clone()
     }
 
+    /// Whether this group is one of Kubernetes' own.
+    pub fn is_built_in(&self, group: &str) -> bool {
+        self.builtin.iter().any(|known| &*known.name == group)
+    }
+
     /// See [`Snapshot::find`].
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
         self.current.read().find(group, version, plural).cloned()

@@ -5,15 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{Group, Kind, Snapshot};
-
-/// Which edition of the format a client asks for. They differ in name only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edition {
-    /// `v2`
-    V2,
-    /// `v2beta1`
-    V2Beta1,
-}
+use crate::request::accept::MediaRange;
 
 /// Which half of the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,28 +16,20 @@ pub enum Part {
     Named,
 }
 
-impl Edition {
-    /// The version of `apidiscovery.k8s.io`: the `v` of the Accept header.
-    pub fn version(self) -> &'static str {
-        match self {
-            Self::V2 => "v2",
-            Self::V2Beta1 => "v2beta1",
-        }
-    }
+/// The Content-Type of the answer; clients tell it from the older form by this alone.
+pub const AGGREGATED: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-    /// The Content-Type of the answer; clients tell it from the legacy form by this alone.
-    pub fn content_type(self) -> &'static str {
-        match self {
-            Self::V2 => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-            Self::V2Beta1 => {
-                "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
-            }
-        }
-    }
+/// Whether an entry of an Accept header asks for this form. The edition before (`v2beta1`) is not
+/// told any more.
+pub fn is_aggregated(range: &MediaRange<'_>) -> bool {
+    range.parameter("as") == "APIGroupDiscoveryList"
+        && range.parameter("g") == "apidiscovery.k8s.io"
+        && range.parameter("v") == "v2"
 }
 
 /// All groups, versions and kinds of one half.
-pub fn aggregated(snapshot: &Snapshot, part: Part, edition: Edition) -> Value {
+pub fn aggregated(snapshot: &Snapshot, part: Part) -> Value {
     let wanted = |group: &&Group| group.name.is_empty() == (part == Part::Core);
     let items: Vec<Value> = snapshot
         .groups()
@@ -55,7 +39,7 @@ pub fn aggregated(snapshot: &Snapshot, part: Part, edition: Edition) -> Value {
         .collect();
     json!({
         "kind": "APIGroupDiscoveryList",
-        "apiVersion": format!("apidiscovery.k8s.io/{}", edition.version()),
+        "apiVersion": "apidiscovery.k8s.io/v2",
         "metadata": {},
         "items": items,
     })

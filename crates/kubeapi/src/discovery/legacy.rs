@@ -88,6 +88,9 @@ fn resource(kind: &Kind) -> Value {
             resource.insert(name.into(), json!(words));
         }
     }
+    if let Some(hash) = kind.storage_hash() {
+        resource.insert("storageVersionHash".into(), hash.into());
+    }
     Value::Object(resource)
 }
 

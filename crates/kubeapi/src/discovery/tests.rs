@@ -31,12 +31,11 @@ fn the_apps_group_is_listed_as_a_real_server_lists_it() {
 #[test]
 fn aggregated_discovery_is_as_a_real_server_writes_it() {
     let snapshot = Catalog::new().snapshot();
-    let named = aggregated(&snapshot, Part::Named, Edition::V2);
+    let named = aggregated(&snapshot, Part::Named);
     assert_eq!(named["apiVersion"], "apidiscovery.k8s.io/v2");
     let wanted = expected(include_str!("../../data/expected/apps_aggregated.json"));
     assert_eq!(named["items"][0], wanted);
-    let core = aggregated(&snapshot, Part::Core, Edition::V2Beta1);
-    assert_eq!(core["apiVersion"], "apidiscovery.k8s.io/v2beta1");
+    let core = aggregated(&snapshot, Part::Core);
     assert_eq!(core["items"].as_array().unwrap().len(), 1);
 }
 

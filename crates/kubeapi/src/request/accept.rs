@@ -96,13 +96,11 @@ impl Form {
                 pretty,
             });
         }
-        let shapes = ranges(accept)
-            .into_iter()
-            .filter(MediaRange::takes_json)
-            .filter_map(shape_of);
-        match shapes.into_iter().next() {
+        let mut spoken = ranges(accept);
+        spoken.retain(MediaRange::takes_json);
+        match spoken.iter().copied().find_map(shape_of) {
             Some(shape) => Ok(Self { shape, pretty }),
-            None => Err(Status::not_acceptable("application/json")),
+            None => Err(refusal(&spoken)),
         }
     }
 }
@@ -111,11 +109,25 @@ impl Form {
     /// The same where there is no other shape than the whole.
     pub fn negotiate_whole(accept: &str, pretty: bool) -> Result<Self, Status> {
         let shape = Shape::Whole;
-        let mut takes = ranges(accept).into_iter().filter(MediaRange::takes_json);
-        match accept.trim().is_empty() || takes.any(|range| range.parameter("as").is_empty()) {
+        let mut spoken = ranges(accept);
+        spoken.retain(MediaRange::takes_json);
+        let whole = |range: &MediaRange<'_>| range.parameter("as").is_empty();
+        match accept.trim().is_empty() || spoken.iter().any(whole) {
             true => Ok(Self { shape, pretty }),
-            false => Err(Status::not_acceptable("application/json")),
+            false => Err(refusal(&spoken)),
         }
+    }
+}
+
+/// A client that does not speak JSON is told so in other words than one that wants a shape of it
+/// which we do not make.
+fn refusal(spoken: &[MediaRange<'_>]) -> Status {
+    match spoken {
+        [] => {
+            let message = "406: Not Acceptable\n\nAvailable representations: application/json";
+            Status::unspecific(406, "NotAcceptable", message)
+        }
+        _ => Status::not_acceptable("application/json"),
     }
 }
 

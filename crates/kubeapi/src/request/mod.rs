@@ -8,5 +8,5 @@ pub mod deadline; // the query's timeout -> how long a request may take
 pub mod accept; // the Accept header -> the form of the answer
 
 pub use accept::{Form, Shape};
-pub use path::{ResourcePath, Target};
+pub use path::{BadPath, ResourcePath, Target};
 pub use query::Query;

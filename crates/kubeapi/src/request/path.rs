@@ -5,7 +5,6 @@
 //! normalised: a path that would need it is refused.
 
 use super::percent;
-use crate::Status;
 
 /// Bytes of a URL that are read.
 pub const URL_BYTES_MAX: usize = 8 * 1024;
@@ -17,6 +16,17 @@ pub enum Target {
     Resource(ResourcePath),
     /// Something else: health, discovery, schemas. The segments, decoded.
     Other(Vec<String>),
+}
+
+/// A path that is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadPath {
+    /// It has more than [`URL_BYTES_MAX`].
+    #[error("the URL is too long")]
+    TooLong,
+    /// It could be taken for another one: nothing is found there.
+    #[error("the request path is not well formed")]
+    Unclear,
 }
 
 /// The parts of a path that leads to objects.
@@ -43,11 +53,11 @@ pub struct ResourcePath {
 
 impl Target {
     /// Takes a path apart.
-    pub fn parse(path: &str) -> Result<Self, Status> {
+    pub fn parse(path: &str) -> Result<Self, BadPath> {
         if path.len() > URL_BYTES_MAX {
-            return Err(Status::new(414, "RequestURITooLong", "the URL is too long"));
+            return Err(BadPath::TooLong);
         }
-        let path = path.strip_prefix('/').ok_or_else(bad_path)?;
+        let path = path.strip_prefix('/').ok_or(BadPath::Unclear)?;
         if path.is_empty() {
             return Ok(Self::Other(Vec::new()));
         }
@@ -56,7 +66,7 @@ impl Target {
         let segments = path
             .split('/')
             .map(decode)
-            .collect::<Result<Vec<String>, Status>>()?;
+            .collect::<Result<Vec<String>, BadPath>>()?;
         let words: Vec<&str> = segments.iter().map(String::as_str).collect();
         let (group, version, rest) = match words.as_slice() {
             ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
@@ -103,22 +113,18 @@ impl ResourcePath {
 }
 
 /// One segment, with its percent signs resolved. What could be read as another path is refused.
-fn decode(segment: &str) -> Result<String, Status> {
-    let bytes = percent::decode(segment).ok_or_else(bad_path)?;
-    let decoded = String::from_utf8(bytes).map_err(|_| bad_path())?;
+fn decode(segment: &str) -> Result<String, BadPath> {
+    let bytes = percent::decode(segment).ok_or(BadPath::Unclear)?;
+    let decoded = String::from_utf8(bytes).map_err(|_| BadPath::Unclear)?;
     let confusing = decoded.is_empty()
         || decoded == "."
         || decoded == ".."
         || decoded.contains(['/', '\\', '%'])
         || decoded.chars().any(char::is_control);
     if confusing {
-        return Err(bad_path());
+        return Err(BadPath::Unclear);
     }
     Ok(decoded)
-}
-
-fn bad_path() -> Status {
-    Status::bad_request("the request path is not well formed")
 }
 
 #[cfg(test)]
@@ -194,9 +200,9 @@ mod tests {
             "api/v1/pods",
         ];
         for path in wrong {
-            assert_eq!(Target::parse(path).unwrap_err().code, 400, "{path}");
+            assert_eq!(Target::parse(path), Err(BadPath::Unclear), "{path}");
         }
         let long = format!("/api/v1/pods/{}", "a".repeat(URL_BYTES_MAX));
-        assert_eq!(Target::parse(&long).unwrap_err().code, 414);
+        assert_eq!(Target::parse(&long), Err(BadPath::TooLong));
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER,
-    VARY, WARNING, WWW_AUTHENTICATE,
+    VARY, WARNING, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Response, StatusCode};
 
@@ -17,7 +17,15 @@ pub(super) struct Answer {
     pub(super) payload: Payload,
     pub(super) warnings: Vec<String>,
     pub(super) etag: Option<String>,
+    pub(super) cache: &'static str,
+    /// What the answer depends on besides its path.
+    pub(super) varies: Option<&'static str>,
+    /// Whether browsers are told to take the content type as it is said.
+    pub(super) nosniff: bool,
 }
+
+/// An answer that nobody keeps.
+const NOT_KEPT: &str = "no-cache, private";
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
@@ -45,7 +53,21 @@ impl Answer {
             payload,
             warnings: Vec::new(),
             etag: None,
+            cache: NOT_KEPT,
+            varies: None,
+            nosniff: false,
         }
+    }
+
+    /// 404 in plain words: where nothing of the API begins.
+    pub(super) fn no_page() -> Self {
+        Self::full(404, TEXT, "404 page not found\n").guarded()
+    }
+
+    /// The same, and browsers guess nothing.
+    pub(super) fn guarded(mut self) -> Self {
+        self.nosniff = true;
+        self
     }
 
     /// The HTTP response. `gzip` says whether the client takes compressed bodies.
@@ -61,11 +83,17 @@ impl Answer {
             StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(self.cache));
         headers.insert(AUDIT_ID, HeaderValue::from(request_number));
         if compressed {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+        }
+        if let Some(header) = self.varies {
+            headers.append(VARY, HeaderValue::from_static(header));
+        }
+        if self.nosniff {
+            headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         }
         for warning in self.warnings {
             if let Some(value) = warning_value(&warning) {
@@ -94,16 +122,12 @@ fn warning_value(warning: &str) -> Option<HeaderValue> {
 
 /// A refusal as a response, with the headers that go with it.
 pub(super) fn refusal(status: Status, request_number: u64) -> Response<Payload> {
-    let (code, retry) = (status.code, status.retry_after_seconds());
+    let retry = status.retry_after_seconds();
     let mut response = Answer::from(status).into_response(request_number, false);
     if let Some(seconds) = retry {
         response
             .headers_mut()
             .insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    if code == 401 {
-        let challenge = HeaderValue::from_static("Bearer");
-        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     }
     response
 }

@@ -21,18 +21,13 @@ pub(super) fn user(api: &Api, peer: &Peer, headers: &HeaderMap) -> Result<Arc<Us
     let Some(header) = headers.get(AUTHORIZATION) else {
         return Ok(Arc::new(User::anonymous()));
     };
-    let text = header.to_str().map_err(|_| Status::unauthorized())?;
-    let (scheme, token) = text
-        .trim()
-        .split_once(' ')
-        .ok_or_else(Status::unauthorized)?;
-    if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(Status::unauthorized());
-    }
+    let Some(token) = header.to_str().ok().and_then(bearer) else {
+        return Ok(Arc::new(User::anonymous()));
+    };
     let now = api.clock.wall().as_second();
     let verified = api
         .verifier
-        .verify(token.trim(), now, &|referent| exists(api, referent));
+        .verify(token, now, &|referent| exists(api, referent));
     match verified {
         Ok(verified) => Ok(Arc::new(verified.user.authenticated())),
         Err(why) => {
@@ -40,6 +35,14 @@ pub(super) fn user(api: &Api, peer: &Peer, headers: &HeaderMap) -> Result<Arc<Us
             Err(why.status())
         }
     }
+}
+
+/// The token of an Authorization header. Whoever shows something else shows nothing.
+fn bearer(header: &str) -> Option<&str> {
+    let mut words = header.trim().split(' ');
+    let scheme = words.next()?;
+    let token = words.next().filter(|token| !token.is_empty())?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
 /// What is known of an object that a token depends on.
@@ -64,4 +67,18 @@ pub(super) fn exists(api: &Api, referent: Referent<'_>) -> Option<Record> {
         uid: row.header.uid.to_string(),
         deleted_at: deleted_at.map(|moment| moment.as_second()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_bearer_s_token_is_a_credential() {
+        assert_eq!(bearer("Bearer abc"), Some("abc"));
+        assert_eq!(bearer(" bearer abc def"), Some("abc"));
+        for other in ["", "Bearer", "Bearer  abc", "Basic YTpi", "abc"] {
+            assert_eq!(bearer(other), None, "{other}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ use crate::Status;
 pub(super) async fn body(mut incoming: Incoming) -> Result<Bytes, Status> {
     let announced = incoming.size_hint().lower();
     if announced > BODY_BYTES_MAX as u64 {
+        drain(incoming).await;
         return Err(too_large());
     }
     let mut whole = BytesMut::new();
@@ -28,6 +29,7 @@ pub(super) async fn body(mut incoming: Incoming) -> Result<Bytes, Status> {
         };
         if let Ok(data) = frame.into_data() {
             if whole.len() + data.len() > BODY_BYTES_MAX {
+                drain(incoming).await;
                 return Err(too_large());
             }
             whole.extend_from_slice(&data);
@@ -35,6 +37,20 @@ pub(super) async fn body(mut incoming: Incoming) -> Result<Bytes, Status> {
     }
 }
 
+/// Takes in what is still coming, up to a limit: a client that is cut while it sends does not read
+/// why.
+async fn drain(mut incoming: Incoming) {
+    let mut left = BODY_BYTES_MAX;
+    while left > 0 {
+        let next = tokio::time::timeout(BODY_IDLE_MAX, incoming.frame()).await;
+        let Ok(Some(Ok(frame))) = next else {
+            return;
+        };
+        let taken = frame.data_ref().map_or(0, Bytes::len);
+        left = left.saturating_sub(taken);
+    }
+}
+
 fn too_large() -> Status {
-    Status::too_large(format!("limit is {BODY_BYTES_MAX}"))
+    Status::too_large(format!("Request entity too large: limit is {BODY_BYTES_MAX}"))
 }

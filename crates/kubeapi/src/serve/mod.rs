@@ -7,6 +7,7 @@ mod patience; // how long an idle connection and a slow one are waited for
 mod intake; // a request's body, within limits
 mod identity; // a connection and its headers -> a user
 mod route; // a request -> who may, and which part answers
+mod shape; // whether a kind can be asked in this way at all
 mod objects; // resources: reads here, writes where they are done
 mod paths; // health, version, discovery, schemas, keys
 mod reviews; // questions that are asked as objects

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use http::Method;
+use http::{HeaderMap, Method};
 use http::header::CONTENT_TYPE;
 use hyper::body::Incoming;
 
@@ -12,6 +12,8 @@ use super::connection::Peer;
 use super::limits::BODY_BYTES_MAX;
 use super::payload::Payload;
 use super::route::{Asked, accept, is_watch, write_verb};
+use super::paths::{self, Root};
+use super::shape::{self, Misfit};
 use super::{Api, intake, reviews};
 use crate::Status;
 use crate::catalog::Kind;
@@ -34,8 +36,14 @@ pub(super) async fn answer(
     body: Incoming,
 ) -> Result<Answer, Status> {
     let found = api.catalog.find(&path.group, &path.version, &path.resource);
-    let kind = found.ok_or_else(Status::no_such_path)?;
-    check_shape(&kind, &path, &asked.method)?;
+    let Some(kind) = found else {
+        return paths::nowhere(api, Root::of(&path.group));
+    };
+    match shape::check(&kind, &path, &asked.method) {
+        Ok(()) => {}
+        Err(Misfit::Nowhere) => return paths::nowhere(api, Root::of(&path.group)),
+        Err(Misfit::Refused(status)) => return Err(status),
+    }
     let deprecation = kind
         .custom
         .as_ref()
@@ -46,42 +54,6 @@ pub(super) async fn answer(
     };
     answer.warnings.extend(deprecation);
     Ok(answer)
-}
-
-/// Paths that no kind has: a namespace where there are none, a part that is not served.
-fn check_shape(kind: &Kind, path: &ResourcePath, method: &Method) -> Result<(), Status> {
-    let own_name = &*kind.plural == "namespaces" && kind.group.is_empty();
-    let misplaced = !kind.namespaced && !path.namespace.is_empty() && !own_name;
-    let nowhere = kind.namespaced && path.namespace.is_empty() && !path.name.is_empty();
-    if misplaced || nowhere || !path.rest.is_empty() {
-        return Err(Status::no_such_path());
-    }
-    let verb = match (method.as_str(), path.name.is_empty()) {
-        ("GET" | "HEAD", true) => "list",
-        ("GET" | "HEAD", false) => "get",
-        _ => write_verb(method, path)?.word(),
-    };
-    let allowed = match path.subresource.as_str() {
-        "" => kind.allows(verb),
-        part => match kind.subresource(part) {
-            None => return Err(Status::no_such_path()),
-            Some(part) => part.verbs.iter().any(|allowed| **allowed == *verb),
-        },
-    };
-    // A collection is created in, an object is not; an object is replaced, a collection is not.
-    let fits = match (
-        method.as_str(),
-        path.name.is_empty(),
-        path.subresource.is_empty(),
-    ) {
-        ("POST", false, true) | ("PUT" | "PATCH", true, _) => false,
-        ("POST", true, true) => !kind.namespaced || !path.namespace.is_empty(),
-        _ => true,
-    };
-    match allowed && fits {
-        true => Ok(()),
-        false => Err(Status::method_not_allowed()),
-    }
 }
 
 async fn read(
@@ -171,14 +143,7 @@ async fn write(
     body: Incoming,
 ) -> Result<Answer, Status> {
     let _pass = api.gate.request(&asked.user.name)?;
-    let content_type = asked
-        .headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    let content_type = content_type
-        .and_then(|text| text.split(';').next())
-        .unwrap_or("");
-    let mut content_type = content_type.trim().to_ascii_lowercase();
+    let mut content_type = media_type(&asked.headers)?;
     let verb = write_verb(&asked.method, &path)?;
     let encoder = encoder(&asked, kind.clone())?;
     let mut body = intake::body(body).await?;
@@ -211,6 +176,18 @@ async fn write(
     let mut answer = Answer::full(written.code, JSON, bytes);
     answer.warnings = written.warnings;
     Ok(answer)
+}
+
+/// What the body is said to be; empty where nothing is said.
+fn media_type(headers: &HeaderMap) -> Result<String, Status> {
+    let Some(value) = headers.get(CONTENT_TYPE).filter(|value| !value.is_empty()) else {
+        return Ok(String::new());
+    };
+    let media = value.to_str().unwrap_or("").split(';').next().unwrap_or("");
+    match media.trim() {
+        "" => Err(Status::unsupported_media_type(JSON)),
+        media => Ok(media.to_ascii_lowercase()),
+    }
 }
 
 fn encoder(asked: &Asked, kind: Arc<Kind>) -> Result<Encoder, Status> {

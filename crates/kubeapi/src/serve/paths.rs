@@ -10,21 +10,74 @@ use super::answer::{Answer, JSON, TEXT};
 use super::route::{Asked, accept};
 use crate::Status;
 use crate::catalog::Snapshot;
-use crate::discovery::{self, Edition, Part};
+use crate::discovery::{self, Part};
 use crate::openapi;
+use crate::request::Form;
 use crate::request::accept::{MediaRange, ranges};
 use crate::who::token;
 
 /// The version of Kubernetes whose API this is.
 const KUBERNETES: (&str, &str) = ("1", "36");
+/// The oldest minor version whose behaviour a client may still count on.
+const COMPATIBLE_FROM: &str = "35";
+
+/// Where a path begins; that says how it is refused.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Root<'a> {
+    /// `/api`.
+    Core,
+    /// `/apis/GROUP`.
+    Group(&'a str),
+    /// Anywhere else.
+    Other,
+}
+
+impl<'a> Root<'a> {
+    /// Where a group's kinds are.
+    pub(super) fn of(group: &'a str) -> Self {
+        match group {
+            "" => Self::Core,
+            group => Self::Group(group),
+        }
+    }
+
+    /// Where a path is that was not taken apart.
+    pub(super) fn of_path(path: &'a str) -> Self {
+        let mut words = path.split('/').skip(1);
+        match (words.next(), words.next()) {
+            (Some("api"), _) => Self::Core,
+            (Some("apis"), Some(group)) => Self::Group(group),
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What is said where nothing is: the groups that are built in answer for themselves, everywhere
+/// else there is no such page.
+pub(super) fn nowhere(api: &Api, root: Root<'_>) -> Result<Answer, Status> {
+    let ours = match root {
+        Root::Core => true,
+        Root::Group(group) => api.catalog.is_built_in(group),
+        Root::Other => false,
+    };
+    match ours {
+        true => Err(Status::no_such_path()),
+        false => Ok(Answer::no_page()),
+    }
+}
 
 /// Answers a request for a path.
 pub(super) fn answer(api: &Api, asked: &Asked, segments: &[String]) -> Result<Answer, Status> {
-    if !matches!(asked.method, Method::GET | Method::HEAD) {
+    let words: Vec<&str> = segments.iter().map(String::as_str).collect();
+    // Health, the list of groups and the schemas are told to whoever may ask in any way.
+    let any_method = match words.as_slice() {
+        ["version" | "api" | "openid" | ".well-known", ..] | ["apis", _, ..] => false,
+        _ => true,
+    };
+    if !any_method && !matches!(asked.method, Method::GET | Method::HEAD) {
         return Err(Status::method_not_allowed());
     }
     let snapshot = api.catalog.snapshot();
-    let words: Vec<&str> = segments.iter().map(String::as_str).collect();
     match words.as_slice() {
         [] => Ok(Answer::json(200, &root(&snapshot))),
         ["healthz" | "livez" | "readyz"] => Ok(health(api, asked, words[0])),
@@ -32,51 +85,85 @@ pub(super) fn answer(api: &Api, asked: &Asked, segments: &[String]) -> Result<An
         ["version"] => Ok(Answer::json(200, &version(api))),
         ["api"] => discover(api, asked, &snapshot, Part::Core),
         ["apis"] => discover(api, asked, &snapshot, Part::Named),
-        ["api", version] => found(discovery::api_resources(&snapshot, "", version)),
-        ["apis", group] => found(discovery::api_group(&snapshot, group)),
-        ["apis", group, version] => found(discovery::api_resources(&snapshot, group, version)),
-        ["openapi", "v2"] => Ok(openapi_v2(asked, &snapshot)),
-        ["openapi", "v3"] => Ok(Answer::json(200, &openapi::v3_index(&snapshot))),
-        ["openapi", "v3", "api", version] => openapi_v3(asked, &snapshot, "", version),
-        ["openapi", "v3", "apis", group, version] => openapi_v3(asked, &snapshot, group, version),
-        ["openid", "v1", "jwks"] => Ok(Answer::json(200, &token::key_set(&api.verifier.keys))),
+        ["api", version] => {
+            let document = discovery::api_resources(&snapshot, "", version);
+            found(api, Root::Core, document)
+        }
+        ["apis", group] => {
+            let document = discovery::api_group(&snapshot, group);
+            found(api, Root::Group(group), document)
+        }
+        ["apis", group, version] => {
+            let document = discovery::api_resources(&snapshot, group, version);
+            found(api, Root::Group(group), document)
+        }
+        ["openapi", rest @ ..] => Ok(schema(asked, &snapshot, rest)),
+        ["openid", "v1", "jwks"] => {
+            let keys = token::key_set(&api.verifier.keys).to_string();
+            Ok(public(Answer::full(200, "application/jwk-set+json", keys)))
+        }
         [".well-known", "openid-configuration"] => {
             let url = format!("https://{}/openid/v1/jwks", api.about.address);
             let keys = &api.verifier.keys;
             let document = token::discovery_document(&api.about.issuer, &url, keys);
-            Ok(Answer::json(200, &document))
+            Ok(public(Answer::json(200, &document)))
         }
-        _ => Err(Status::no_such_path()),
+        _ => Ok(Answer::no_page()),
     }
 }
 
-fn found(document: Option<Value>) -> Result<Answer, Status> {
+fn found(api: &Api, root: Root<'_>, document: Option<Value>) -> Result<Answer, Status> {
     match document {
         Some(document) => Ok(Answer::json(200, &document)),
-        None => Err(Status::no_such_path()),
+        None => nowhere(api, root),
+    }
+}
+
+/// What everybody may keep for an hour: the key of a cluster changes less often.
+fn public(mut answer: Answer) -> Answer {
+    answer.cache = "public, max-age=3600";
+    answer
+}
+
+/// `/openapi/…`.
+fn schema(asked: &Asked, snapshot: &Snapshot, rest: &[&str]) -> Answer {
+    match rest {
+        ["v2"] => openapi_v2(asked, snapshot),
+        ["v3"] => Answer::json(200, &openapi::v3_index(snapshot)),
+        ["v3", "api", version] => openapi_v3(asked, snapshot, "", version),
+        ["v3", "apis", group, version] => openapi_v3(asked, snapshot, group, version),
+        _ => Answer::no_page(),
     }
 }
 
 fn root(snapshot: &Snapshot) -> Value {
-    let mut paths = vec!["/api".to_owned(), "/apis".to_owned()];
-    for group in snapshot.groups() {
-        for version in &group.versions {
-            paths.push(match group.name.is_empty() {
-                true => format!("/api/{}", version.version),
-                false => format!("/apis/{}/{}", group.name, version.version),
-            });
-        }
-    }
     let others = [
+        "/.well-known/openid-configuration",
+        "/api",
+        "/apis",
+        "/apis/",
         "/healthz",
+        "/healthz/ping",
         "/livez",
+        "/livez/ping",
         "/openapi/v2",
         "/openapi/v3",
         "/openid/v1/jwks",
         "/readyz",
+        "/readyz/ping",
         "/version",
     ];
-    paths.extend(others.map(str::to_owned));
+    let mut paths: Vec<String> = others.map(str::to_owned).into();
+    for group in snapshot.groups() {
+        let (root, named) = match &*group.name {
+            "" => ("/api".to_owned(), false),
+            name => (format!("/apis/{name}"), true),
+        };
+        let versions = group.versions.iter();
+        paths.extend(versions.map(|version| format!("{root}/{}", version.version)));
+        paths.extend(named.then_some(root));
+    }
+    paths.sort();
     json!({ "paths": paths })
 }
 
@@ -94,17 +181,17 @@ fn health(api: &Api, asked: &Asked, which: &str) -> Answer {
     let well = checks.iter().all(|(_, well)| *well);
     let code = if well { 200 } else { 500 };
     if well && asked.query.value("verbose").is_none() {
-        return Answer::full(code, TEXT, "ok");
+        return Answer::full(code, TEXT, "ok").guarded();
     }
     let mut text = String::new();
     for (name, well) in checks {
         text += &match well {
             true => format!("[+]{name} ok\n"),
-            false => format!("[-]{name} failed\n"),
+            false => format!("[-]{name} failed: reason withheld\n"),
         };
     }
     text += &format!("{which} check {}\n", if well { "passed" } else { "failed" });
-    Answer::full(code, TEXT, text)
+    Answer::full(code, TEXT, text).guarded()
 }
 
 fn version(api: &Api) -> Value {
@@ -112,6 +199,10 @@ fn version(api: &Api) -> Value {
     json!({
         "major": major,
         "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": COMPATIBLE_FROM,
         "gitVersion": format!("v{major}.{minor}.0+holdfast-{}", api.about.version),
         "gitCommit": "",
         "gitTreeState": "",
@@ -133,32 +224,23 @@ fn architecture() -> &'static str {
 
 fn discover(api: &Api, asked: &Asked, snapshot: &Snapshot, part: Part) -> Result<Answer, Status> {
     let accept = accept(&asked.headers);
-    for range in ranges(&accept).into_iter().filter(MediaRange::takes_json) {
-        let aggregated = range.parameter("as") == "APIGroupDiscoveryList"
-            && range.parameter("g") == "apidiscovery.k8s.io";
-        let edition = match range.parameter("v") {
-            "v2" if aggregated => Some(Edition::V2),
-            "v2beta1" if aggregated => Some(Edition::V2Beta1),
-            _ => None,
-        };
-        match edition {
-            Some(edition) => {
-                let document = discovery::aggregated(snapshot, part, edition);
-                return Ok(Answer::full(
-                    200,
-                    edition.content_type(),
-                    document.to_string(),
-                ));
-            }
-            None if range.parameter("as").is_empty() => break,
-            None => {}
-        }
+    // A client that knows the newer form at all is given it, whatever stands before it.
+    let knows = |range: &MediaRange<'_>| range.takes_json() && discovery::is_aggregated(range);
+    if ranges(&accept).iter().any(knows) {
+        let document = discovery::aggregated(snapshot, part).to_string();
+        let mut answer = Answer::full(200, discovery::AGGREGATED, document);
+        (answer.cache, answer.varies) = ("public", Some("Accept"));
+        return Ok(answer);
     }
-    let document = match part {
+    Form::negotiate_whole(&accept, false)?;
+    Ok(Answer::json(200, &older(api, snapshot, part)))
+}
+
+fn older(api: &Api, snapshot: &Snapshot, part: Part) -> Value {
+    match part {
         Part::Core => discovery::api_versions(snapshot, &api.about.address),
         Part::Named => discovery::api_groups(snapshot),
-    };
-    Ok(Answer::json(200, &document))
+    }
 }
 
 fn openapi_v2(asked: &Asked, snapshot: &Snapshot) -> Answer {
@@ -188,21 +270,19 @@ fn openapi_v2(asked: &Asked, snapshot: &Snapshot) -> Answer {
     answer
 }
 
-fn openapi_v3(
-    asked: &Asked,
-    snapshot: &Snapshot,
-    group: &str,
-    version: &str,
-) -> Result<Answer, Status> {
-    let hash = openapi::v3_hash(snapshot, group, version).ok_or_else(Status::no_such_path)?;
+fn openapi_v3(asked: &Asked, snapshot: &Snapshot, group: &str, version: &str) -> Answer {
+    let hash = openapi::v3_hash(snapshot, group, version);
+    let document = openapi::v3_document(snapshot, group, version);
+    let (Some(hash), Some(document)) = (hash, document) else {
+        return Answer::no_page();
+    };
     let etag = format!("\"{hash}\"");
     if unchanged(&asked.headers, &etag) {
-        return Ok(not_modified(etag));
+        return not_modified(etag);
     }
-    let document = openapi::v3_document(snapshot, group, version);
-    let mut answer = Answer::full(200, JSON, document.ok_or_else(Status::no_such_path)?);
+    let mut answer = Answer::full(200, JSON, document);
     answer.etag = Some(etag);
-    Ok(answer)
+    answer
 }
 
 fn unchanged(headers: &HeaderMap, etag: &str) -> bool {

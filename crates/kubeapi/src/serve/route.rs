@@ -10,11 +10,12 @@ use hyper::body::Incoming;
 
 use super::answer::{Answer, refusal};
 use super::connection::Peer;
+use super::paths::Root;
 use super::payload::Payload;
 use super::{Api, identity, objects, paths};
 use crate::Status;
 use crate::request::deadline::deadline;
-use crate::request::{Query, ResourcePath, Target};
+use crate::request::{BadPath, Query, ResourcePath, Target};
 use crate::who::impersonate::Wanted;
 use crate::who::question::field_requirements;
 use crate::who::{Attributes, Place, User};
@@ -39,7 +40,11 @@ pub(super) async fn answer(
     let gzip = takes_gzip(&parts.headers);
     let head = parts.method == Method::HEAD;
     let answered = async {
-        let target = Target::parse(parts.uri.path())?;
+        let target = match Target::parse(parts.uri.path()) {
+            Ok(target) => target,
+            Err(BadPath::TooLong) => return Err(too_long()),
+            Err(BadPath::Unclear) => return paths::nowhere(&api, Root::of_path(parts.uri.path())),
+        };
         let query = Query::parse(parts.uri.query().unwrap_or(""))?;
         let user = identity::user(&api, &peer, &parts.headers)?;
         let (method, headers) = (parts.method, parts.headers);
@@ -49,7 +54,9 @@ pub(super) async fn answer(
             headers,
             query,
         };
-        authorize(&api, &mut asked, &target)?;
+        if let Err(status) = authorize(&api, &mut asked, &target) {
+            return Ok(Answer::from(status).guarded());
+        }
         match target {
             Target::Other(segments) => paths::answer(&api, &asked, &segments),
             Target::Resource(path) => {
@@ -73,6 +80,10 @@ pub(super) async fn answer(
         *response.body_mut() = Payload::empty();
     }
     response
+}
+
+fn too_long() -> Status {
+    Status::new(414, "RequestURITooLong", "the URL is too long")
 }
 
 /// The client said how long it waits, and it was not long enough. A write may still happen.
