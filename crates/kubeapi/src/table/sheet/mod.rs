@@ -49,6 +49,15 @@ pub struct ListMeta<'a> {
     pub remaining: Option<u64>,
 }
 
+/// Whether the last page of a list has a token, which is then empty. Lists of custom kinds do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastToken {
+    /// It has one.
+    Shown,
+    /// It has none.
+    Omitted,
+}
+
 /// What stands after the last row or item of every list.
 pub const LIST_END: &[u8] = b"]}";
 
@@ -88,11 +97,16 @@ impl Include {
 impl ListMeta<'_> {
     /// Writes it as the JSON of a ListMeta.
     pub fn write(&self, out: &mut Vec<u8>) {
+        self.write_with(out, LastToken::Omitted);
+    }
+
+    /// The same, with or without the token of a last page, which is empty.
+    pub fn write_with(&self, out: &mut Vec<u8>, last: LastToken) {
         let mut fields = serde_json::Map::new();
         if !self.resource_version.is_empty() {
             fields.insert("resourceVersion".into(), self.resource_version.into());
         }
-        if !self.continue_token.is_empty() {
+        if !self.continue_token.is_empty() || last == LastToken::Shown {
             fields.insert("continue".into(), self.continue_token.into());
         }
         if let Some(remaining) = self.remaining {
@@ -234,8 +248,8 @@ impl Column<'_> {
 impl Outcome {
     fn to_conditions(self) -> Value {
         let (reason, message) = match self {
-            Self::Succeeded => ("Succeeded", "Every container ended well."),
-            Self::Failed => ("Failed", "A container did not end well."),
+            Self::Succeeded => ("Succeeded", "The pod has completed successfully."),
+            Self::Failed => ("Failed", "The pod failed."),
         };
         serde_json::json!([
             {"type": "Completed", "status": "True", "reason": reason, "message": message}
