@@ -67,6 +67,8 @@ pub struct CustomKind {
     pub storage: bool,
     /// The version that objects are stored in.
     pub stored_in: Arc<str>,
+    /// What is kept of an object when it is stored, where that is not this version's own schema.
+    pub stored_schema: Option<SchemaRef>,
     /// Unknown fields are kept everywhere (spec.preserveUnknownFields).
     pub preserve_unknown: bool,
     /// What users of this version are told, if it is deprecated.
@@ -128,6 +130,12 @@ impl Kind {
     /// form.
     pub fn is_event_view(&self) -> bool {
         &*self.group == "events.k8s.io" && &*self.plural == "events"
+    }
+
+    /// Whether objects are stored in the form in which this kind shows them.
+    pub fn is_stored_as_shown(&self) -> bool {
+        let storage = self.custom.as_ref().is_none_or(|custom| custom.storage);
+        storage && !self.is_event_view()
     }
 
     /// `apps/v1`, or `v1` in the core group.

@@ -173,9 +173,12 @@ impl Watching {
             if let Some(bytes) = self.queued()? {
                 return Ok(Turn::Send(bytes));
             }
-            match self.watch.step().map_err(ended)? {
-                Step::Events(events) => self.queue.extend(events),
-                Step::Progress(version) => break version,
+            match self.watch.step() {
+                Ok(Step::Events(events)) => self.queue.extend(events),
+                Ok(Step::Progress(version)) => break version,
+                // A custom kind went with its definition. Whoever asks again is told what is so.
+                Err(Ended::Replaced) if self.encoder.kind.custom.is_some() => return Ok(Turn::End),
+                Err(why) => return Err(ended(why)),
             }
         };
         let now = self.clock.now();

@@ -49,11 +49,11 @@ pub struct ListMeta<'a> {
     pub remaining: Option<u64>,
 }
 
-/// Whether the last page of a list has a token, which is then empty. Lists of custom kinds do.
+/// Whether a list has an empty token where no page follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LastToken {
+pub enum EndOfPages {
     /// It has one.
-    Shown,
+    Said,
     /// It has none.
     Omitted,
 }
@@ -96,17 +96,12 @@ impl Include {
 
 impl ListMeta<'_> {
     /// Writes it as the JSON of a ListMeta.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        self.write_with(out, LastToken::Omitted);
-    }
-
-    /// The same, with or without the token of a last page, which is empty.
-    pub fn write_with(&self, out: &mut Vec<u8>, last: LastToken) {
+    pub fn write(&self, out: &mut Vec<u8>, end: EndOfPages) {
         let mut fields = serde_json::Map::new();
         if !self.resource_version.is_empty() {
             fields.insert("resourceVersion".into(), self.resource_version.into());
         }
-        if !self.continue_token.is_empty() || last == LastToken::Shown {
+        if !self.continue_token.is_empty() || end == EndOfPages::Said {
             fields.insert("continue".into(), self.continue_token.into());
         }
         if let Some(remaining) = self.remaining {
@@ -195,7 +190,7 @@ impl<'k> Sheet<'k> {
         out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":\"");
         out.extend_from_slice(self.version.api_version().as_bytes());
         out.extend_from_slice(b"\",\"metadata\":");
-        meta.write(out);
+        meta.write(out, EndOfPages::Omitted);
         out.extend_from_slice(b",\"columnDefinitions\":");
         match headings {
             Headings::Shown => {
