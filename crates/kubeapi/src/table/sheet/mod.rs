@@ -243,8 +243,8 @@ impl Column<'_> {
 impl Outcome {
     fn to_conditions(self) -> Value {
         let (reason, message) = match self {
-            Self::Succeeded => ("Succeeded", "Every container ended well."),
-            Self::Failed => ("Failed", "A container did not end well."),
+            Self::Succeeded => ("Succeeded", "The pod has completed successfully."),
+            Self::Failed => ("Failed", "The pod failed."),
         };
         serde_json::json!([
             {"type": "Completed", "status": "True", "reason": reason, "message": message}
