@@ -145,7 +145,8 @@ impl Kind {
         };
         let name = format!("{group}/{version}/{}", self.kind);
         let hash = digest(&SHA256, name.as_bytes());
-        self.allows("get").then(|| STANDARD.encode(&hash.as_ref()[..HASH_BYTES]))
+        self.allows("get")
+            .then(|| STANDARD.encode(&hash.as_ref()[..HASH_BYTES]))
     }
 
     /// Whether this may be done with the main resource.

@@ -193,7 +193,10 @@ mod tests {
             sent
         );
         let unknown = json!({"a": null});
-        assert_eq!(settled(("example.com/v1", "Widget"), unknown.clone()), unknown);
+        assert_eq!(
+            settled(("example.com/v1", "Widget"), unknown.clone()),
+            unknown
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use object::splice;
 use crate::Status;
 use crate::catalog::Kind;
 use crate::request::{Form, Shape};
-use crate::table::{EndOfPages, Headings, Include, ListMeta, MetaVersion, Sheet, partial};
+use crate::table::{Headings, Include, ListMeta, MetaVersion, Sheet, partial};
 use crate::write::from_stored;
 
 /// Encodes objects of one kind for one request.
@@ -109,7 +109,7 @@ impl Encoder {
                 let head =
                     format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":");
                 out.extend_from_slice(head.as_bytes());
-                meta.write(out, self.end_of_pages());
+                meta.write(out);
                 out.extend_from_slice(b",\"items\":[");
             }
         }
@@ -184,14 +184,6 @@ impl Encoder {
             Shape::Table(version) => self.sheet(version).one(&object, headings, now)?.into(),
         };
         Ok(frame("BOOKMARK", &object))
-    }
-
-    /// Lists of custom kinds say so where no page follows.
-    fn end_of_pages(&self) -> EndOfPages {
-        match self.kind.custom.is_some() {
-            true => EndOfPages::Said,
-            false => EndOfPages::Omitted,
-        }
     }
 
     fn sheet(&self, version: MetaVersion) -> Sheet<'_> {

@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, Method};
 use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Method};
 use hyper::body::Incoming;
 
 use super::answer::{Answer, JSON};
 use super::connection::Peer;
 use super::limits::BODY_BYTES_MAX;
+use super::paths::{self, Root};
 use super::payload::Payload;
 use super::route::{Asked, accept, is_watch, write_verb};
-use super::paths::{self, Root};
 use super::shape::{self, Misfit};
 use super::{Api, intake, reviews};
 use crate::Status;

@@ -26,7 +26,10 @@ pub(super) fn to_stored(kind: &Kind, object: Value) -> Value {
             let stored = format!("{}/{}", kind.group, custom.stored_in);
             let mut object = with_api_version(object, &stored);
             // What the stored version does not know is not kept, whichever version it came in.
-            if let Some(schema) = custom.stored_schema.as_ref().filter(|_| !custom.preserve_unknown)
+            if let Some(schema) = custom
+                .stored_schema
+                .as_ref()
+                .filter(|_| !custom.preserve_unknown)
             {
                 fields::prune(&mut object, schema.schema());
             }
