@@ -217,21 +217,21 @@ fn serve<F: Feeder>(
     let mut taken = 0;
     while let Some((request, answer)) = next {
         taken += 1;
-        match feeder.decide(request, log) {
-            Ok(decided) => waiting.push((answer, decided)),
-            // Nobody is told less because the caller left.
-            Err(refusal) => drop(answer.send(Err(refusal))),
-        }
+        waiting.push((answer, feeder.decide(request, log)));
         // Requests that are refused add no bytes: a flood of them must not hold up the others.
         let full = log.staged_bytes() >= GROUP_BYTES_MAX || taken >= REQUESTS_MAX;
         next = if full { None } else { inbox.try_recv().ok() };
     }
     let synced = log.sync();
     for (answer, decided) in waiting {
-        let result = match &synced {
-            Ok(durable) => Ok((decided, *durable)),
-            Err(failed) => Err(failed.clone().into()),
+        let result = match (decided, &synced) {
+            (Ok(decided), Ok(durable)) => Ok((decided, *durable)),
+            (Ok(_), Err(failed)) => Err(failed.clone().into()),
+            // It may rest on what was only staged when it was decided. Told before that can be
+            // read, the caller would decide the same again, as fast as it can.
+            (Err(refusal), _) => Err(refusal),
         };
+        // Nobody is told less because the caller left.
         drop(answer.send(result));
     }
 }

@@ -146,7 +146,11 @@ impl Player<'_> {
     async fn whole(&mut self, step: &Step, request: ask::Request) -> Result<Value, String> {
         let exchange = async {
             let asked = self.doors.ask(&step.who, &self.known, request.http).await;
-            let whole = Answer::whole(asked?).await;
+            let answer = asked?;
+            if answer.status() == 200 && request.is_watch {
+                return Err("a watch has # @watch NAME: its answer does not end".to_owned());
+            }
+            let whole = Answer::whole(answer).await;
             whole.map_err(|error| error.to_string())
         };
         let answer = timeout(ANSWER_WITHIN, exchange).await;
