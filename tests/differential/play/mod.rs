@@ -21,8 +21,9 @@ use stream::{Missing, Stream};
 
 /// How long a request may take: longer than any time that a server is asked to wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
-/// How long `@until` waits, and between two tries.
-const UNTIL_WITHIN: Duration = Duration::from_secs(30);
+/// How long `@until` waits, and between two tries. The longest that is waited for is that history
+/// goes, which a real server lets go at half of this and a little more.
+const UNTIL_WITHIN: Duration = Duration::from_secs(60);
 const UNTIL_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// The headers that are compared: those that clients act on.

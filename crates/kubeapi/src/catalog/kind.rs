@@ -103,6 +103,20 @@ impl Kind {
         Resource::new(&self.group, &self.plural)
     }
 
+    /// What users of this kind are told, if it is deprecated.
+    pub fn deprecation(&self) -> Option<String> {
+        match &self.custom {
+            Some(custom) => custom.deprecation.clone(),
+            None if self.group.is_empty() && &*self.kind == "Endpoints" => {
+                let instead = "discovery.k8s.io/v1 EndpointSlice";
+                Some(format!(
+                    "v1 Endpoints is deprecated in v1.33+; use {instead}"
+                ))
+            }
+            None => None,
+        }
+    }
+
     /// The resource that objects of this kind are stored under: events of both groups are the same
     /// objects.
     pub fn stored_as(&self) -> Resource {
