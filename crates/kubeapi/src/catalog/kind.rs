@@ -116,6 +116,15 @@ impl Kind {
         &*self.group == "events.k8s.io" && &*self.plural == "events"
     }
 
+    /// What users of a kind that is on its way out are told.
+    pub fn deprecation(&self) -> Option<String> {
+        match (&self.custom, &*self.group, &*self.plural) {
+            (Some(custom), _, _) => custom.deprecation.clone(),
+            (None, "", "endpoints") => Some(ENDPOINTS_DEPRECATION.to_owned()),
+            (None, _, _) => None,
+        }
+    }
+
     /// `apps/v1`, or `v1` in the core group.
     pub fn api_version(&self) -> String {
         match &*self.group {
@@ -137,7 +146,8 @@ impl Kind {
         };
         let name = format!("{group}/{version}/{}", self.kind);
         let hash = digest(&SHA256, name.as_bytes());
-        self.allows("get").then(|| STANDARD.encode(&hash.as_ref()[..HASH_BYTES]))
+        self.allows("get")
+            .then(|| STANDARD.encode(&hash.as_ref()[..HASH_BYTES]))
     }
 
     /// Whether this may be done with the main resource.
@@ -152,3 +162,6 @@ impl Kind {
             .find(|candidate| &*candidate.name == name)
     }
 }
+
+const ENDPOINTS_DEPRECATION: &str =
+    "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";

@@ -29,7 +29,6 @@ pub fn begin(object: &mut Value, now: Timestamp) {
     let metadata = &mut object["metadata"];
     if metadata["deletionTimestamp"].is_null() {
         metadata["deletionTimestamp"] = stamp(now);
-        metadata["deletionGracePeriodSeconds"] = json!(0);
     }
     match &mut metadata["finalizers"] {
         Value::Array(finalizers) if finalizers.iter().any(|one| one == FINALIZER) => {}

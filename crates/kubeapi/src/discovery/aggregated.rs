@@ -17,8 +17,7 @@ pub enum Part {
 }
 
 /// The Content-Type of the answer; clients tell it from the older form by this alone.
-pub const AGGREGATED: &str =
-    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+pub const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Whether an entry of an Accept header asks for this form. The edition before (`v2beta1`) is not
 /// told any more.

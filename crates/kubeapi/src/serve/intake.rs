@@ -52,5 +52,7 @@ async fn drain(mut incoming: Incoming) {
 }
 
 fn too_large() -> Status {
-    Status::too_large(format!("Request entity too large: limit is {BODY_BYTES_MAX}"))
+    Status::too_large(format!(
+        "Request entity too large: limit is {BODY_BYTES_MAX}"
+    ))
 }

@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, Method};
 use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Method};
 use hyper::body::Incoming;
 
 use super::answer::{Answer, JSON};
 use super::connection::Peer;
 use super::limits::BODY_BYTES_MAX;
+use super::paths::{self, Root};
 use super::payload::Payload;
 use super::route::{Asked, accept, is_watch, write_verb};
-use super::paths::{self, Root};
 use super::shape::{self, Misfit};
 use super::{Api, intake, reviews};
 use crate::Status;
@@ -44,15 +44,20 @@ pub(super) async fn answer(
         Err(Misfit::Nowhere) => return paths::nowhere(api, Root::of(&path.group)),
         Err(Misfit::Refused(status)) => return Err(status),
     }
-    let deprecation = kind
-        .custom
-        .as_ref()
-        .and_then(|custom| custom.deprecation.clone());
-    let mut answer = match asked.method {
-        Method::GET | Method::HEAD => read(api, peer, &asked, kind, &path).await?,
-        _ => write(api, asked, kind, path, body).await?,
+    let deprecation = kind.deprecation();
+    let answered = match asked.method {
+        Method::GET | Method::HEAD => read(api, peer, &asked, kind, &path).await,
+        _ => write(api, asked, kind, path, body).await,
     };
-    answer.warnings.extend(deprecation);
+    let Some(deprecation) = deprecation else {
+        return answered;
+    };
+    // Who is refused is told as well, unless he is to come back anyway.
+    let mut answer = match answered {
+        Err(status) if status.retry_after_seconds().is_none() => Answer::from(status),
+        answered => answered?,
+    };
+    answer.warnings.push(deprecation);
     Ok(answer)
 }
 

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::fault::Faults;
 use super::defaults;
+use super::fault::Faults;
 use crate::Status;
 use crate::catalog::Kind;
 use crate::custom::instance;

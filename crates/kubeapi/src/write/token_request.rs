@@ -5,8 +5,10 @@ use object::Object;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::meta;
 use super::outcome::fresh_uuid;
 use crate::Status;
+use crate::protobuf::typed;
 use crate::status::Cause;
 use crate::who::token::{
     BoundTo, Claims, LIFETIME_SECONDS_MIN, Mounted, Reference, SigningKey, lifetime,
@@ -40,6 +42,7 @@ struct Spec {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Bound {
+    api_version: String,
     kind: String,
     name: String,
     uid: String,
@@ -65,7 +68,7 @@ impl TokenMaker {
                 .map_err(|error| Status::bad_request(format!("spec cannot be read: {error}")))?,
         };
         let seconds = spec.expiration_seconds.unwrap_or(LIFETIME_SECONDS_DEFAULT);
-        check_lifetime(seconds, name)?;
+        check_lifetime(seconds)?;
         let audiences = spec.audiences.filter(|audiences| !audiences.is_empty());
         let audiences = audiences.unwrap_or_else(|| self.audiences.clone());
         let mut bound = BoundTo {
@@ -96,16 +99,19 @@ impl TokenMaker {
         let ends = jiff::Timestamp::from_second(now + seconds)
             .map_err(|_| Status::bad_request("spec.expirationSeconds is too large"))?;
         let ends = ends.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        request["metadata"]["uid"] = fresh_uuid()?.into();
+        request["metadata"]["creationTimestamp"] = meta::seconds(self.clock.wall()).into();
         request["metadata"]["name"] = name.into();
         request["metadata"]["namespace"] = namespace.into();
         request["spec"]["audiences"] = audiences.into();
         request["spec"]["expirationSeconds"] = seconds.into();
         request["status"] = json!({ "token": self.key.sign(&claims), "expirationTimestamp": ends });
+        typed::settle(("authentication.k8s.io/v1", "TokenRequest"), &mut request);
         Ok(request)
     }
 }
 
-fn check_lifetime(seconds: i64, name: &str) -> Result<(), Status> {
+fn check_lifetime(seconds: i64) -> Result<(), Status> {
     let wrong = match seconds {
         seconds if seconds < LIFETIME_SECONDS_MIN => {
             "may not specify a duration less than 10 minutes"
@@ -120,7 +126,7 @@ fn check_lifetime(seconds: i64, name: &str) -> Result<(), Status> {
     Err(Status::invalid(
         "authentication.k8s.io",
         "TokenRequest",
-        name,
+        "",
         vec![cause],
     ))
 }
@@ -132,7 +138,10 @@ fn bind(bound: &mut BoundTo, wanted: &Bound, find: &Find<'_>) -> Result<(), Stat
         "Secret" => "secrets",
         "Node" => "nodes",
         kind => {
-            let message = format!("cannot bind token for serviceaccount to object of type {kind}");
+            let version = &wanted.api_version;
+            let (group, version) = version.split_once('/').unwrap_or(("", version));
+            let message =
+                format!("cannot bind token to object of type {group}/{version}, Kind={kind}");
             return Err(Status::bad_request(message));
         }
     };
