@@ -8,7 +8,7 @@ use store::{At, Part, Range, Want};
 use super::admit::Admit;
 use super::options::DeleteOptions;
 use super::perform::Writes;
-use super::{Target, draft};
+use super::{Target, draft, field};
 use crate::Status;
 
 impl Writes {
@@ -60,7 +60,14 @@ impl Writes {
                 Err(status) => return Err(status),
             }
         }
-        let items: Vec<Value> = found.into_iter().map(|(_, value)| value).collect();
+        let mut items: Vec<Value> = found.into_iter().map(|(_, value)| value).collect();
+        if target.kind.custom.is_none() {
+            // Items of built-in kinds do not say what they are: their list does.
+            for item in &mut items {
+                field::remove(item, "apiVersion");
+                field::remove(item, "kind");
+            }
+        }
         Ok(json!({
             "kind": &*target.kind.list_kind, "apiVersion": target.kind.api_version(),
             "metadata": {"resourceVersion": version.to_string()}, "items": items

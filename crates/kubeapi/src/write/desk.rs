@@ -93,7 +93,12 @@ impl Desk {
 
     async fn delete_collection(&self, order: &Order) -> Result<Written, Status> {
         let options = delete_options(order)?;
-        let selector = question::selector(&order.kind, &order.query)?;
+        let selector = question::selector(&order.kind, &order.query).map_err(|mut status| {
+            // Of the same fault a list says in addition what it was doing.
+            let words = status.message.strip_prefix("unable to parse requirement: ");
+            status.message = words.map_or(status.message.clone(), str::to_owned);
+            status
+        })?;
         let limit =
             match order.query.number("limit")? {
                 None | Some(0) => None,

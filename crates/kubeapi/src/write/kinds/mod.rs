@@ -45,6 +45,7 @@ pub(super) fn prepare_new(target: &Target, object: &mut Value, around: &Surround
     match target.resource() {
         ("", "namespaces") => namespace::prepare_new(object),
         ("", "pods") => pod::prepare_new(object),
+        ("", "serviceaccounts") => service_account::name_secrets(object),
         ("", "secrets") => secret::fold_strings(object),
         ("", "services") => field::set(object, "status", json!({"loadBalancer": {}})),
         ("", "persistentvolumes") => {
@@ -95,6 +96,7 @@ pub(super) fn prepare_update(update: &Update, new: &mut Value, old: &Value) {
         (("apps", "daemonsets"), Part::Whole) => workload::number_template(new, Some(old)),
         (("", "namespaces"), part) => namespace::prepare_update(new, old, part),
         (("", "secrets"), _) => secret::fold_strings(new),
+        (("", "serviceaccounts"), _) => service_account::name_secrets(new),
         (("", "pods"), Part::Status) => pod::prepare_status(new, old),
         (("", "pods"), Part::Whole) => {
             enrol::keep_priority(new, old);
