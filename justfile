@@ -27,6 +27,10 @@ load *ARGS:
 bench *PARTS:
     cargo bench --bench api -- {{PARTS}}
 
+# Measure a real kube-apiserver and the program in turn: create get list update watch memory; quick.
+bench-apiserver *PARTS:
+    cargo bench --bench apiserver -- {{PARTS}}
+
 # Measure the store alone.
 bench-store:
     cargo bench -p store --bench store

@@ -8,6 +8,10 @@
     clippy::disallowed_types,
     reason = "a client stands outside the program: it has its own sockets and clock"
 )]
+#![allow(
+    dead_code,
+    reason = "the generator has what either benchmark needs, and each takes its part"
+)]
 
 #[path = "../../tests/load/client.rs"]
 mod client; // connections
@@ -15,14 +19,18 @@ mod client; // connections
 mod cluster; // the program, from outside
 #[path = "../../tests/load/event.rs"]
 mod event; // what is read of an event
-mod figures; // rates, latencies, processor time -> rows of a table
+#[path = "../generator/mod.rs"]
+mod generator; // the load, and what it took
 #[path = "../../tests/load/objects.rs"]
 mod objects; // what the load is made of
 mod requests; // get, list, create, update
+#[path = "../../tests/load/server.rs"]
+mod server; // time and memory that a server takes
+mod table; // rows
 mod watches; // one change to many watchers
 
 use cluster::{Cluster, Storage};
-use figures::Table;
+use table::Table;
 
 /// The parts, in the order in which they run.
 const PARTS: [&str; 8] = [

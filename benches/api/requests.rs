@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::BodyExt;
-use tokio::task::JoinSet;
 
-use crate::client::{Client, Coding, Protocol, request};
+use crate::client::{Coding, Protocol, request};
 use crate::cluster::{Cluster, Storage};
-use crate::figures::{Latencies, Measured, Stretch, Table};
+use crate::generator::callers::{Callers, Until};
+use crate::generator::figures::Measured;
 use crate::objects::{collection, config_map, make_namespace, name};
+use crate::table::Table;
 
 /// Bytes of an object.
 const BYTES: usize = 2048;
@@ -28,10 +28,10 @@ pub(crate) async fn idle(cluster: &Cluster, table: &mut Table) {
         cluster.ready_after.as_secs_f64() * 1e3
     );
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let cpu = cluster.cpu();
+    let cpu = cluster.server.cpu();
     tokio::time::sleep(LASTING).await;
-    let used = (cluster.cpu() - cpu).as_secs_f64() / LASTING.as_secs_f64() * 100.0;
-    let memory = cluster.memory().to_string();
+    let used = (cluster.server.cpu() - cpu).as_secs_f64() / LASTING.as_secs_f64() * 100.0;
+    let memory = cluster.server.memory().to_string();
     table.row(
         "at rest, nothing stored",
         &memory,
@@ -42,10 +42,10 @@ pub(crate) async fn idle(cluster: &Cluster, table: &mut Table) {
 
 /// Ten thousand objects, made durable one by one.
 pub(crate) async fn create(cluster: &Cluster, table: &mut Table) {
-    let mut admin = cluster.door.connect(Protocol::Http1).await;
+    let mut admin = cluster.server.door.connect(Protocol::Http1).await;
     make_namespace(&mut admin, NAMESPACE).await;
     let next = Arc::new(AtomicUsize::new(0));
-    let mut made = repeat(cluster, 16, Until::Count(OBJECTS), move |_| {
+    let made = repeat(cluster, 16, Until::Count(OBJECTS), move |_| {
         let number = next.fetch_add(1, Ordering::Relaxed);
         request(
             "POST",
@@ -55,9 +55,9 @@ pub(crate) async fn create(cluster: &Cluster, table: &mut Table) {
         )
     })
     .await;
-    table.measured("create, 16 connections, durable", "objects", &mut made);
+    table.measured("create, 16 connections, durable", "objects", &made);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let memory = cluster.memory().to_string();
+    let memory = cluster.server.memory().to_string();
     table.row("10,000 objects of 2 KiB just made", &memory, "", "");
 }
 
@@ -65,16 +65,12 @@ const PLAIN: Coding = Coding::Plain;
 
 pub(crate) async fn get(cluster: &Cluster, table: &mut Table) {
     for connections in [1, 16, 64] {
-        let mut got = repeat(cluster, connections, Until::Time(LASTING), |turn| {
+        let got = repeat(cluster, connections, Until::Time(LASTING), |turn| {
             let path = format!("{}/{}", collection(NAMESPACE), name(turn * 7919 % OBJECTS));
             request("GET", &path, Bytes::new(), PLAIN)
         })
         .await;
-        table.measured(
-            &format!("get, {connections} connections"),
-            "requests",
-            &mut got,
-        );
+        table.measured(&format!("get, {connections} connections"), "requests", &got);
     }
 }
 
@@ -88,18 +84,18 @@ pub(crate) async fn list(cluster: &Cluster, table: &mut Table) {
     ] {
         let path = format!("{}?limit={limit}", collection(NAMESPACE));
         let asked = move |_| request("GET", &path, Bytes::new(), coding);
-        let mut listed = repeat(cluster, connections, Until::Time(LASTING), asked).await;
+        let listed = repeat(cluster, connections, Until::Time(LASTING), asked).await;
         let what = format!("list {limit}, {coding:?}, {connections} connections");
-        table.measured(&what, "lists", &mut listed);
+        table.measured(&what, "lists", &listed);
     }
-    let memory = cluster.memory().to_string();
+    let memory = cluster.server.memory().to_string();
     table.row("after these lists", &memory, "", "");
 }
 
 pub(crate) async fn update(cluster: &Cluster, table: &mut Table) {
     for connections in [1, 16, 64] {
         let next = Arc::new(AtomicUsize::new(0));
-        let mut put = repeat(cluster, connections, Until::Time(LASTING), move |_| {
+        let put = repeat(cluster, connections, Until::Time(LASTING), move |_| {
             let change = next.fetch_add(1, Ordering::Relaxed);
             let name = name(change * 7919 % OBJECTS);
             let path = format!("{}/{name}", collection(NAMESPACE));
@@ -108,7 +104,7 @@ pub(crate) async fn update(cluster: &Cluster, table: &mut Table) {
         })
         .await;
         let what = format!("update, {connections} connections, durable");
-        table.measured(&what, "updates", &mut put);
+        table.measured(&what, "updates", &put);
     }
 }
 
@@ -125,15 +121,20 @@ pub(crate) async fn memory(table: &mut Table) {
     );
     table.row(
         "started with 10,000 objects",
-        &cluster.memory().to_string(),
+        &cluster.server.memory().to_string(),
         &ready,
         "",
     );
-    let mut client = cluster.door.connect(Protocol::Http1).await;
+    let mut client = cluster.server.door.connect(Protocol::Http1).await;
     for _ in 0..10 {
         client.read(&collection(NAMESPACE)).await;
     }
-    table.row("and ten lists later", &cluster.memory().to_string(), "", "");
+    table.row(
+        "and ten lists later",
+        &cluster.server.memory().to_string(),
+        "",
+        "",
+    );
     let cluster = cluster.killed_and_started_again();
     let ready = format!(
         "ready after {:.0} ms",
@@ -141,67 +142,19 @@ pub(crate) async fn memory(table: &mut Table) {
     );
     table.row(
         "killed and started again",
-        &cluster.memory().to_string(),
+        &cluster.server.memory().to_string(),
         &ready,
         "",
     );
 }
 
-/// When a measurement is over.
-#[derive(Clone, Copy)]
-pub(crate) enum Until {
-    Time(Duration),
-    Count(usize),
-}
-
-/// Sends requests over so many connections, each as soon as the one before is answered.
+/// Sends requests over so many new connections.
 async fn repeat(
     cluster: &Cluster,
     connections: usize,
     until: Until,
     asked: impl Fn(usize) -> hyper::Request<http_body_util::Full<Bytes>> + Clone + Send + 'static,
 ) -> Measured {
-    let turns = Arc::new(AtomicUsize::new(0));
-    let mut clients = Vec::new();
-    for _ in 0..connections {
-        clients.push(cluster.door.connect(Protocol::Http1).await);
-    }
-    let (time, count) = match until {
-        Until::Time(time) => (time, usize::MAX),
-        Until::Count(count) => (Duration::from_secs(3600), count),
-    };
-    let stretch = Stretch::start(cluster);
-    let end = Instant::now() + time;
-    let mut working = JoinSet::new();
-    for mut client in clients {
-        let (turns, asked) = (turns.clone(), asked.clone());
-        working.spawn(async move {
-            let mut latencies = Latencies::default();
-            loop {
-                let turn = turns.fetch_add(1, Ordering::Relaxed);
-                if turn >= count || Instant::now() >= end {
-                    return latencies;
-                }
-                let started = Instant::now();
-                drain(&mut client, asked(turn)).await;
-                latencies.add(started.elapsed());
-            }
-        });
-    }
-    let latencies = working.join_all().await;
-    let latencies = latencies
-        .into_iter()
-        .fold(Latencies::default(), Latencies::join);
-    let done = latencies.len();
-    stretch.end(cluster, done, latencies)
-}
-
-/// Reads an answer and keeps nothing of it.
-async fn drain(client: &mut Client, request: hyper::Request<http_body_util::Full<Bytes>>) {
-    let answer = client.ask(request).await;
-    assert!(answer.status().is_success(), "{}", answer.status());
-    let mut body = answer.into_body();
-    while let Some(frame) = body.frame().await {
-        frame.expect("a whole body");
-    }
+    let mut callers = Callers::open(&cluster.server, connections).await;
+    callers.run(&cluster.server, until, asked).await
 }

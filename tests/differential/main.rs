@@ -12,6 +12,7 @@ mod compare; //      two of them     -> differences
 mod report; //       differences     -> words
 mod servers; //      the two servers
 mod corpus; //       the files
+mod random; //       a seed          -> conversations
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,6 +31,40 @@ async fn the_corpus_is_answered_alike() {
     corpus::play_all(&servers, conversations)
         .await
         .expect_alike();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Go toolchain: tests/e2e/run differential"]
+async fn random_conversations_are_answered_alike() {
+    let number = |name: &str| {
+        let text = std::env::var(name).ok()?;
+        let number = text.parse::<u64>();
+        Some(number.unwrap_or_else(|_| panic!("{name}={text}: not a number")))
+    };
+    let seeds = number("DIFFERENTIAL_SEED").map_or(SEEDS.to_vec(), |seed| vec![seed]);
+    let steps = number("DIFFERENTIAL_STEPS").unwrap_or(RANDOM_STEPS);
+    let steps = usize::try_from(steps).expect("a number of steps");
+    let run = Clock::machine().wall().as_second();
+    let servers = Arc::new(tokio::task::block_in_place(|| Servers::find(run)));
+    let outcome = random::run(&servers, seeds, steps).await;
+    let random::Outcome {
+        steps,
+        failed,
+        differences,
+    } = outcome;
+    for difference in &differences {
+        eprintln!("{difference}");
+    }
+    let summary = format!(
+        "{steps} random steps, {} conversations differ",
+        differences.len()
+    );
+    eprintln!("{summary}; {failed} steps could not be asked of either server");
+    assert!(differences.is_empty(), "{summary}");
+    assert!(
+        failed * 10 < steps,
+        "{failed} of {steps} steps could not be asked: a hollow run"
+    );
 }
 
 #[test]
@@ -95,6 +130,11 @@ fn entries(text: &str) -> BTreeSet<u32> {
     };
     section.filter_map(number).collect()
 }
+
+/// The seeds of a run without others, so that one can be repeated.
+const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
+/// How many random steps a run has.
+const RANDOM_STEPS: u64 = 2_000;
 
 /// What the corpus must have at least, so that it does not shrink unseen.
 const REQUESTS_MIN: usize = 200;

@@ -1,8 +1,12 @@
 //! The two servers of a run: started for it, or running already.
 
 use std::path::Path;
+use std::time::Duration;
 
-use cluster::{Holdfast, Kubernetes, Site};
+use cluster::{Holdfast, Kubernetes, Setup, Site};
+
+/// How long both keep history at least: short, so that conversations can wait for its end.
+const HISTORY: Duration = Duration::from_secs(20);
 
 /// Both servers. Those that were started for the run end with it.
 pub(crate) struct Servers {
@@ -25,7 +29,11 @@ impl Servers {
         let (real, kubernetes) = match running("DIFFERENTIAL_REAL") {
             Some(site) => (site, None),
             None => {
-                let started = Kubernetes::start();
+                let setup = Setup {
+                    history: HISTORY,
+                    ..Setup::default()
+                };
+                let started = Kubernetes::start_with(setup);
                 let started = started.unwrap_or_else(|error| panic!("{error}"));
                 (started.site().clone(), Some(started))
             }
@@ -33,9 +41,10 @@ impl Servers {
         let (ours, holdfast) = match running("DIFFERENTIAL_OURS") {
             Some(site) => (site, None),
             None => {
+                let history = format!("{}s", HISTORY.as_secs());
                 let built = std::env::var_os("E2E_HOLDFAST");
                 let program = built.unwrap_or_else(|| env!("CARGO_BIN_EXE_holdfast").into());
-                let started = Holdfast::start(Path::new(&program), &[]);
+                let started = Holdfast::start(Path::new(&program), &["--history", &history]);
                 let started = started.unwrap_or_else(|error| panic!("{error}"));
                 (started.site().clone(), Some(started))
             }

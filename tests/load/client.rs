@@ -1,114 +1,42 @@
-//! A client of our own: HTTP/1.1 and HTTP/2 over TLS, with the certificate from the kubeconfig.
+//! A client that expects to be served: what it is refused ends the run.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use ::cluster::{Site, client};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::client::conn::{http1, http2};
-use hyper::{Request, Response};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use hyper::header::{HOST, HeaderValue};
+use hyper::{Request, Response, Uri};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// What a connection speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
-    Http1,
-    Http2,
-}
+pub(crate) use client::Protocol;
 
 /// Where a cluster is and how one gets in as its administrator.
 #[derive(Clone)]
-pub(crate) struct Door {
-    address: String,
-    tls: Arc<ClientConfig>,
-}
+pub(crate) struct Door(client::Door);
 
 impl Door {
-    /// Reads a kubeconfig as `holdfast up` writes it.
-    pub(crate) fn from_kubeconfig(path: &Path) -> Self {
-        let text = std::fs::read_to_string(path).expect("a kubeconfig");
-        let value = |key: &str| {
-            let line = text.lines().find_map(|line| line.trim().strip_prefix(key));
-            line.expect("the key is in the kubeconfig")
-                .trim()
-                .to_owned()
-        };
-        let pem = |key: &str| BASE64_STANDARD.decode(value(key)).expect("base64");
-        let certificate = |key: &str| CertificateDer::from_pem_slice(&pem(key)).expect("PEM");
-        let mut roots = RootCertStore::empty();
-        roots
-            .add(certificate("certificate-authority-data:"))
-            .expect("a certificate");
-        let chain = vec![certificate("client-certificate-data:")];
-        let key = PrivateKeyDer::from_pem_slice(&pem("client-key-data:")).expect("a key");
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("versions that the provider knows")
-            .with_root_certificates(roots)
-            .with_client_auth_cert(chain, key)
-            .expect("a certificate and its key");
-        let server = value("server:");
-        let address = server.strip_prefix("https://").expect("https").to_owned();
-        Self {
-            address,
-            tls: Arc::new(tls),
-        }
+    /// The door of the server that keeps its kubeconfig and its keys in this folder.
+    pub(crate) fn of(home: &Path) -> Self {
+        let site = Site::open(home).expect("a server's folder");
+        Self(client::Door::for_admin(&site).expect("an authority that signs"))
     }
 
     /// Opens a connection.
     pub(crate) async fn connect(&self, protocol: Protocol) -> Client {
-        let io = TokioIo::new(self.dial(protocol).await);
-        match protocol {
-            Protocol::Http1 => {
-                let (client, connection) = http1::handshake(io).await.expect("HTTP/1.1");
-                tokio::spawn(connection);
-                Client::Http1(client)
-            }
-            Protocol::Http2 => {
-                let made = http2::Builder::new(TokioExecutor::new())
-                    .handshake(io)
-                    .await;
-                let (client, connection) = made.expect("HTTP/2");
-                tokio::spawn(connection);
-                Client::Http2(client)
-            }
-        }
+        Client(self.0.connect(protocol).await.expect("a connection"))
     }
 
     /// A connection on which nothing was said yet.
     pub(crate) async fn dial(&self, protocol: Protocol) -> TlsStream<TcpStream> {
-        let mut tls = (*self.tls).clone();
-        tls.alpn_protocols = match protocol {
-            Protocol::Http1 => vec![b"http/1.1".to_vec()],
-            Protocol::Http2 => vec![b"h2".to_vec()],
-        };
-        let tcp = TcpStream::connect(&self.address)
-            .await
-            .expect("somebody listens");
-        tcp.set_nodelay(true).expect("a socket of ours");
-        let name = ServerName::try_from("127.0.0.1").expect("an address");
-        TlsConnector::from(Arc::new(tls))
-            .connect(name, tcp)
-            .await
-            .expect("TLS")
+        self.0.dial(protocol).await.expect("a connection")
     }
 }
 
 /// An open connection.
-pub(crate) enum Client {
-    Http1(http1::SendRequest<Full<Bytes>>),
-    Http2(http2::SendRequest<Full<Bytes>>),
-}
+pub(crate) struct Client(client::Client);
 
 /// Whether an answer may be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,15 +47,15 @@ pub(crate) enum Coding {
 
 impl Client {
     /// The answer's head; its body is still to be read.
-    pub(crate) async fn ask(&mut self, request: Request<Full<Bytes>>) -> Response<Incoming> {
-        let answered = match self {
-            Self::Http1(client) => {
-                client.ready().await.expect("the connection lives");
-                client.send_request(request).await
-            }
-            Self::Http2(client) => client.send_request(request).await,
-        };
-        answered.expect("an answer")
+    pub(crate) async fn ask(&mut self, mut request: Request<Full<Bytes>>) -> Response<Incoming> {
+        if let client::Client::Http1(_) = self.0 {
+            // The older protocol says the host in a header, and only the path in its first line.
+            let host = HeaderValue::from_static("127.0.0.1");
+            request.headers_mut().insert(HOST, host);
+            let path = request.uri().path_and_query().cloned();
+            *request.uri_mut() = path.map(Uri::from).expect("a request has a path");
+        }
+        self.0.ask(request).await.expect("an answer")
     }
 
     /// The body of an answer that must be a success.

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::client::Door;
+use crate::server::Server;
 
 /// Where the program keeps its objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +20,8 @@ pub(crate) enum Storage {
 pub(crate) struct Cluster {
     child: Child,
     home: PathBuf,
-    /// How clients get in.
-    pub(crate) door: Door,
+    /// How it is seen from outside.
+    pub(crate) server: Server,
     /// From the start of the program to its word that it is ready.
     pub(crate) ready_after: Duration,
 }
@@ -58,12 +59,15 @@ impl Cluster {
             drop(child.kill());
             panic!("the program ended before it was ready: {:?}", child.wait());
         }
-        let door = Door::from_kubeconfig(&home.join("kubeconfig"));
+        let server = Server {
+            door: Door::of(home),
+            processes: vec![child.id()],
+        };
         let home = home.to_owned();
         Self {
             child,
             home,
-            door,
+            server,
             ready_after,
         }
     }
@@ -75,44 +79,9 @@ impl Cluster {
         Self::start(&self.home, Storage::Disk)
     }
 
-    /// What the program takes of the machine's memory now.
-    pub(crate) fn memory(&self) -> Memory {
-        let text = self.proc("status");
-        let kib = |field: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(field));
-            let number = line.and_then(|rest| rest.split_ascii_whitespace().next());
-            number
-                .and_then(|digits| digits.parse::<u64>().ok())
-                .expect("a number of KiB")
-        };
-        Memory {
-            resident: kib("VmRSS:") * 1024,
-            anonymous: kib("RssAnon:") * 1024,
-        }
-    }
-
-    /// The processor time that the program has taken.
-    pub(crate) fn cpu(&self) -> Duration {
-        let text = self.proc("stat");
-        // The name in parentheses may hold anything; what follows it is words.
-        let (_, rest) = text.rsplit_once(") ").expect("a name in parentheses");
-        let words: Vec<&str> = rest.split(' ').collect();
-        let ticks: u64 = words[11..13]
-            .iter()
-            .map(|word| word.parse::<u64>().expect("ticks"))
-            .sum();
-        // Linux tells user space a hundredth of a second whatever its own clock does.
-        Duration::from_millis(ticks * 10)
-    }
-
     /// Everything that the program wrote to its log.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.home.with_extension("log")).expect("a log file")
-    }
-
-    fn proc(&self, file: &str) -> String {
-        let path = format!("/proc/{}/{file}", self.child.id());
-        std::fs::read_to_string(path).expect("the program runs")
     }
 }
 
@@ -123,25 +92,5 @@ impl Drop for Cluster {
         if std::thread::panicking() {
             eprintln!("the program's log:\n{}", self.log());
         }
-    }
-}
-
-/// Bytes of memory that the system counts for a program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Memory {
-    /// All of it, files that are mapped included.
-    pub(crate) resident: u64,
-    /// What belongs to it alone.
-    pub(crate) anonymous: u64,
-}
-
-impl std::fmt::Display for Memory {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let megabytes = |bytes: u64| bytes as f64 / 1e6;
-        let (resident, anonymous) = (megabytes(self.resident), megabytes(self.anonymous));
-        write!(
-            f,
-            "{resident:.1} MB resident, {anonymous:.1} MB of it anonymous"
-        )
     }
 }

@@ -18,9 +18,42 @@ pub(crate) struct Mark {
     pub(crate) version: u32,
 }
 
+/// Reads events out of a watch's body as it comes, in whatever pieces.
+#[derive(Default)]
+pub(crate) struct Events {
+    partial: Vec<u8>,
+    version_at: usize,
+}
+
+impl Events {
+    /// Hands on each event that is whole now, until one is refused.
+    pub(crate) fn take<E: From<String>>(
+        &mut self,
+        bytes: &[u8],
+        mut each: impl FnMut(Mark) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if !piece.ends_with(b"\n") {
+                self.partial.extend_from_slice(piece);
+                continue;
+            }
+            let mark = match self.partial.is_empty() {
+                true => mark(piece, &mut self.version_at)?,
+                false => {
+                    self.partial.extend_from_slice(piece);
+                    let line = std::mem::take(&mut self.partial);
+                    mark(&line, &mut self.version_at)?
+                }
+            };
+            each(mark)?;
+        }
+        Ok(())
+    }
+}
+
 /// Reads what is checked out of a line. `version_at` is where the version stood in the line before:
 /// it mostly stands there again, and a search through each of millions of lines is saved.
-pub(crate) fn mark(line: &[u8], version_at: &mut usize) -> Result<Mark, String> {
+fn mark(line: &[u8], version_at: &mut usize) -> Result<Mark, String> {
     let wrong = || format!("not an event of ours: {}", String::from_utf8_lossy(line));
     let kind = match line.get(9) {
         Some(b'A') => Kind::Added,

@@ -11,9 +11,10 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout, timeout_at};
 
 use crate::client::{Client, Door, Protocol};
-use crate::cluster::{Cluster, Memory};
+use crate::cluster::Cluster;
 use crate::event::{Kind, Mark};
 use crate::objects::{collection, config_map, make_namespace, version};
+use crate::server::Memory;
 use crate::stuck::StuckClients;
 use crate::watcher::{Record, Watcher};
 
@@ -49,19 +50,19 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Runs the load and checks every event of every watcher.
 pub(crate) async fn run(cluster: &Cluster, load: Load) {
-    let door = &cluster.door;
+    let door = &cluster.server.door;
     let mut admin = door.connect(Protocol::Http1).await;
     make_namespace(&mut admin, NAMESPACE).await;
     let start = version(&admin.read(&collection(NAMESPACE)).await);
-    let idle = cluster.memory();
+    let idle = cluster.server.memory();
     let changes_max = load.changes_per_second as usize * (load.lasting.as_secs() as usize + 1);
     let record = Record::new(changes_max + 1);
     let stuck = StuckClients::open(door, &watch_path(2, start)).await;
     let mut watchers = open_watchers(door, load.watchers, start, &record).await;
-    let watching = cluster.memory();
+    let watching = cluster.server.memory();
 
     let started = Instant::now();
-    let cpu_before = cluster.cpu();
+    let cpu_before = cluster.server.cpu();
     let writing = write(door, load);
     let (stories, most) = with_most_memory(cluster, writing).await;
     let wrote_for = started.elapsed();
@@ -76,7 +77,7 @@ pub(crate) async fn run(cluster: &Cluster, load: Load) {
     let took = started.elapsed();
     check_record(&record.marks(), &stories);
     let events = changes * load.watchers;
-    let cpu = cluster.cpu() - cpu_before;
+    let cpu = cluster.server.cpu() - cpu_before;
     println!(
         "{} watchers, {changes} changes in {:.1} s: {events} events in {:.1} s, none missing, \
          none twice, none out of order",
@@ -261,12 +262,12 @@ fn check_record(marks: &[Mark], stories: &[Story]) {
 /// The most memory that the program took while something went on, and what came of that.
 async fn with_most_memory<T>(cluster: &Cluster, work: impl Future<Output = T>) -> (T, Memory) {
     let mut work = pin!(work);
-    let mut most = cluster.memory();
+    let mut most = cluster.server.memory();
     loop {
         match timeout(Duration::from_millis(250), work.as_mut()).await {
             Ok(done) => return (done, most),
             Err(_) => {
-                let now = cluster.memory();
+                let now = cluster.server.memory();
                 most.resident = most.resident.max(now.resident);
                 most.anonymous = most.anonymous.max(now.anonymous);
             }

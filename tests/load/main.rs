@@ -15,6 +15,7 @@ mod event; // what is checked of an event
 mod fanout; // many watchers
 mod many; // many objects
 mod objects; // what the load is made of
+mod server; // time and memory that a server takes
 mod stuck; // clients that never read
 mod watcher; // a watcher that checks what it is told
 

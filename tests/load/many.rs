@@ -31,41 +31,45 @@ pub(crate) async fn run(home: &Path, count: usize) {
     let after = cluster.ready_after.as_secs_f64();
     println!(
         "{count} objects of {BYTES} bytes: ready after {after:.2} s; {}",
-        cluster.memory()
+        cluster.server.memory()
     );
 
-    let mut client = cluster.door.connect(Protocol::Http1).await;
+    let mut client = cluster.server.door.connect(Protocol::Http1).await;
     make_namespace(&mut client, NAMESPACE).await;
     let changed = pages_are_of_one_moment(&cluster, count).await;
     println!(
         "  after pages with {changed} changes in between: {}",
-        cluster.memory()
+        cluster.server.memory()
     );
     watch_from_before_is_whole(&cluster, count).await;
 
-    let mut client = cluster.door.connect(Protocol::Http1).await;
+    let mut client = cluster.server.door.connect(Protocol::Http1).await;
     let before = list_versions(&mut client).await;
     let cluster = cluster.killed_and_started_again();
     let after = cluster.ready_after.as_secs_f64();
     println!(
         "  killed and started again: ready after {after:.2} s; {}",
-        cluster.memory()
+        cluster.server.memory()
     );
-    let mut client = cluster.door.connect(Protocol::Http1).await;
+    let mut client = cluster.server.door.connect(Protocol::Http1).await;
     assert!(
         list_versions(&mut client).await == before,
         "a restart changed what is listed"
     );
-    println!("  after a list of everything: {}", cluster.memory());
+    println!("  after a list of everything: {}", cluster.server.memory());
     // Rows are held, bytes are not: a tenth of what the objects have.
     let bound = (count * BYTES / 2) as u64 + 256 * 1024 * 1024;
-    assert!(cluster.memory().anonymous < bound, "{}", cluster.memory());
+    assert!(
+        cluster.server.memory().anonymous < bound,
+        "{}",
+        cluster.server.memory()
+    );
 }
 
 /// All pages show the state at the first one, whatever happens while they are read.
 async fn pages_are_of_one_moment(cluster: &Cluster, count: usize) -> usize {
-    let mut reader = cluster.door.connect(Protocol::Http2).await;
-    let mut writer = cluster.door.connect(Protocol::Http1).await;
+    let mut reader = cluster.server.door.connect(Protocol::Http2).await;
+    let mut writer = cluster.server.door.connect(Protocol::Http1).await;
     let mut names = BTreeSet::new();
     let (mut token, mut moment, mut changes) = (String::new(), None, 0);
     loop {
@@ -144,7 +148,7 @@ async fn disturb(client: &mut Client, count: usize, listed: usize) -> usize {
 async fn watch_from_before_is_whole(cluster: &Cluster, count: usize) {
     const CHANGES: usize = 200;
     const FIRST: usize = 1_000_000;
-    let mut client = cluster.door.connect(Protocol::Http1).await;
+    let mut client = cluster.server.door.connect(Protocol::Http1).await;
     let objects = collection(NAMESPACE);
     let start = version(&client.read(&format!("{objects}?limit=1")).await);
     // Numbers that no object has yet: an update that changes nothing is no event.

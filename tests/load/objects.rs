@@ -53,9 +53,8 @@ const BARE_BYTES: usize = 270;
 
 /// Makes a namespace, and waits until the cluster has put its own config map there.
 pub(crate) async fn make_namespace(client: &mut Client, name: &str) {
-    let body =
-        format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{name}"}}}}"#);
-    client.call("POST", "/api/v1/namespaces", body.into()).await;
+    let body = namespace(name);
+    client.call("POST", "/api/v1/namespaces", body).await;
     loop {
         let list = client.read(&collection(name)).await;
         if items(&list) > 0 {
@@ -63,6 +62,13 @@ pub(crate) async fn make_namespace(client: &mut Client, name: &str) {
         }
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
+}
+
+/// A namespace, to be made.
+pub(crate) fn namespace(name: &str) -> Bytes {
+    let body =
+        format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{name}"}}}}"#);
+    body.into()
 }
 
 /// How many items a list has.

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-use crate::event::{Kind, Mark, mark};
+use crate::event::{Events, Kind, Mark};
 
 /// The one order of events. The first watcher to get so far writes it, all others are held to it.
 pub(crate) struct Record(Vec<AtomicU64>);
@@ -46,8 +45,7 @@ pub(crate) struct Watcher {
     body: Incoming,
     record: Arc<Record>,
     seen: usize,
-    partial: Vec<u8>,
-    version_at: usize,
+    events: Events,
 }
 
 impl Watcher {
@@ -56,8 +54,7 @@ impl Watcher {
             body,
             record,
             seen: 0,
-            partial: Vec::new(),
-            version_at: 0,
+            events: Events::default(),
         }
     }
 
@@ -78,26 +75,16 @@ impl Watcher {
         }
     }
 
-    /// Takes in the whole lines of what came; gives the last of them.
-    fn take(&mut self, bytes: &Bytes) -> Result<Option<Mark>, String> {
+    /// Takes in the whole events of what came; gives the last of them.
+    fn take(&mut self, bytes: &[u8]) -> Result<Option<Mark>, String> {
         let mut last = None;
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if !piece.ends_with(b"\n") {
-                self.partial.extend_from_slice(piece);
-                continue;
-            }
-            let mark = match self.partial.is_empty() {
-                true => mark(piece, &mut self.version_at)?,
-                false => {
-                    self.partial.extend_from_slice(piece);
-                    let line = std::mem::take(&mut self.partial);
-                    mark(&line, &mut self.version_at)?
-                }
-            };
-            self.record.check(self.seen, mark)?;
-            self.seen += 1;
+        let (record, seen) = (&self.record, &mut self.seen);
+        self.events.take(bytes, |mark| {
+            record.check(*seen, mark)?;
+            *seen += 1;
             last = Some(mark);
-        }
+            Ok::<(), String>(())
+        })?;
         Ok(last)
     }
 }

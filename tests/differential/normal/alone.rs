@@ -58,6 +58,10 @@ impl<'a> Circumstances<'a> {
                     metadata.remove("managedFields");
                     Value::Object(self.metadata(metadata))
                 }
+                ("columnDefinitions", Value::Array(columns)) => columns
+                    .into_iter()
+                    .map(|column| self.column(column))
+                    .collect(),
                 ("cells", Value::Array(cells)) => cells.into_iter().map(|c| self.cell(c)).collect(),
                 ("clusterIP" | "clusterIPs", value) => self.address(value),
                 ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.port(port),
@@ -83,10 +87,28 @@ impl<'a> Circumstances<'a> {
         self.fields(metadata)
     }
 
-    /// A cell of a table may say how long ago something was.
+    /// What a column means is prose for people, unless the conversation wrote it.
+    fn column(&self, mut column: Value) -> Value {
+        if let Some(Value::String(prose)) = column.get_mut("description")
+            && !(prose.is_empty() || self.said.contains(prose.as_str()))
+        {
+            "<description>".clone_into(prose);
+        }
+        self.apply(column)
+    }
+
+    /// A cell of a table may say how long ago something was, or what was drawn by lot.
     fn cell(&self, cell: Value) -> Value {
         match cell {
             Value::String(text) if AGE.is_match(&text) => Value::String("<age>".to_owned()),
+            Value::String(text) => {
+                let port = |found: &Captures<'_>| match self.said.contains(&found["port"]) {
+                    true => found[0].to_owned(),
+                    false => ":<port>/".to_owned(),
+                };
+                let text = NODE_PORT.replace_all(&text, port).into_owned();
+                self.address(Value::String(self.text(&text)))
+            }
             other => self.apply(other),
         }
     }
@@ -195,6 +217,8 @@ static TOKEN_VOLUME: LazyLock<Regex> =
     LazyLock::new(|| pattern("(?P<name>kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5}"));
 /// A conversation is played in less than five minutes.
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\d{1,3}s|[1-5]m(\d{1,2}s)?)$"));
+/// A port on nodes, in the words of a table: `80:30123/TCP`.
+static NODE_PORT: LazyLock<Regex> = LazyLock::new(|| pattern(r":(?P<port>3[0-2]\d\d\d)/"));
 static VERSION_IN_WORDS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         "(?P<words>resource version: |current: |",

@@ -1,7 +1,7 @@
 //! Uids and versions, numbered on each side by what stands in the same place on both sides.
 //!
-//! Something that only one side shows gets no number of its own: one difference would otherwise
-//! shift all numbers after it, and be told many times.
+//! A pair that does not fit what was paired before gets no number, nor does what only one side
+//! shows: one difference would otherwise shift all numbers after it, and be told many times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -13,26 +13,35 @@ use super::Pair;
 
 /// Numbers the uids and versions of both sides. What the conversation said itself is kept.
 pub(super) fn number(pair: &mut Pair, said: &str) {
-    let (mut real, mut ours) = (Side::new(said), Side::new(said));
-    for (left, right) in pair.real.iter().zip(&pair.ours) {
-        real.learn(left, right, Within::Anything);
-        ours.learn(right, left, Within::Anything);
+    let mut learned = Learned::default();
+    for (real, ours) in pair.real.iter().zip(&pair.ours) {
+        learned.learn(real, ours, Within::Anything);
     }
-    let rename = |side: &Side<'_>, answers: &mut [Value]| {
+    let sides = [
+        (learned.real, &mut pair.real),
+        (learned.ours, &mut pair.ours),
+    ];
+    for (names, answers) in sides {
         for answer in answers {
-            side.rename(answer, Within::Anything);
+            names.rename(answer, Within::Anything, said);
         }
-    };
-    rename(&real, &mut pair.real);
-    rename(&ours, &mut pair.ours);
+    }
+}
+
+/// What stands in the same places.
+#[derive(Default)]
+struct Learned {
+    real: Names,
+    ours: Names,
+    uids: usize,
 }
 
 /// What one side's uids and versions are called.
-struct Side<'a> {
-    said: &'a str,
+#[derive(Default)]
+struct Names {
     /// Each with its number, by first appearance.
     uids: BTreeMap<String, usize>,
-    /// Of objects.
+    /// Of objects; one's number is its rank.
     versions: BTreeSet<u128>,
 }
 
@@ -53,48 +62,56 @@ enum Version {
     Moment(u128),
 }
 
-impl<'a> Side<'a> {
-    fn new(said: &'a str) -> Self {
-        Self {
-            said,
-            uids: BTreeMap::new(),
-            versions: BTreeSet::new(),
-        }
-    }
-
-    /// Learns what the other side has something in the same place for. Keys are taken in their
-    /// order, which is the same for both.
-    fn learn(&mut self, value: &Value, other: &Value, within: Within) {
-        match (value, other) {
-            (Value::Object(fields), Value::Object(others)) => {
-                let both = (version(fields, within), version(others, within));
-                if let (Some(Version::Change(version)), Some(Version::Change(_))) = both {
-                    self.versions.insert(version);
+impl Learned {
+    /// Learns what both have in the same place. Keys are taken in the same order each time.
+    fn learn(&mut self, real: &Value, ours: &Value, within: Within) {
+        match (real, ours) {
+            (Value::Object(left), Value::Object(right)) => {
+                let both = (version(left, within), version(right, within));
+                if let (Some(Version::Change(real)), Some(Version::Change(ours))) = both {
+                    self.learn_version(real, ours);
                 }
-                let sorted: BTreeMap<_, _> = fields.iter().collect();
-                for (key, value) in sorted {
-                    if let Some(other) = others.get(key.as_str()) {
-                        self.learn(value, other, below(fields, key));
+                let sorted: BTreeMap<_, _> = left.iter().collect();
+                for (key, real) in sorted {
+                    if let Some(ours) = right.get(key.as_str()) {
+                        self.learn(real, ours, below(left, key));
                     }
                 }
             }
-            (Value::Array(items), Value::Array(others)) => {
-                for (item, other) in items.iter().zip(others) {
-                    self.learn(item, other, within);
+            (Value::Array(left), Value::Array(right)) => {
+                for (real, ours) in left.iter().zip(right) {
+                    self.learn(real, ours, within);
                 }
             }
-            (Value::String(text), Value::String(other)) => {
-                let both = UID.find_iter(text).zip(UID.find_iter(other));
-                for (uid, _) in both {
-                    let next = self.uids.len() + 1;
-                    self.uids.entry(uid.as_str().to_owned()).or_insert(next);
+            (Value::String(left), Value::String(right)) => {
+                for (real, ours) in UID.find_iter(left).zip(UID.find_iter(right)) {
+                    self.learn_uid(real.as_str(), ours.as_str());
                 }
             }
             _ => {}
         }
     }
 
-    fn rename(&self, value: &mut Value, within: Within) {
+    fn learn_version(&mut self, real: u128, ours: u128) {
+        let fits = !self.real.versions.contains(&real) && !self.ours.versions.contains(&ours);
+        if fits {
+            self.real.versions.insert(real);
+            self.ours.versions.insert(ours);
+        }
+    }
+
+    fn learn_uid(&mut self, real: &str, ours: &str) {
+        let fits = !self.real.uids.contains_key(real) && !self.ours.uids.contains_key(ours);
+        if fits {
+            self.uids += 1;
+            self.real.uids.insert(real.to_owned(), self.uids);
+            self.ours.uids.insert(ours.to_owned(), self.uids);
+        }
+    }
+}
+
+impl Names {
+    fn rename(&self, value: &mut Value, within: Within, said: &str) {
         match value {
             Value::Object(fields) => {
                 let keys: Vec<String> = fields.keys().cloned().collect();
@@ -102,7 +119,7 @@ impl<'a> Side<'a> {
                 for key in keys {
                     let below = below(fields, &key);
                     if let Some(value) = fields.get_mut(&key) {
-                        self.rename(value, below);
+                        self.rename(value, below, said);
                     }
                 }
                 if let (Some(version), Some(Value::Object(metadata))) =
@@ -111,18 +128,21 @@ impl<'a> Side<'a> {
                     metadata["resourceVersion"] = Value::String(self.rank(version));
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.rename(item, within)),
+            Value::Array(items) => {
+                let items = items.iter_mut();
+                items.for_each(|item| self.rename(item, within, said));
+            }
             Value::String(text) if UID.is_match(text) => {
-                let renamed = UID.replace_all(text, |found: &Captures<'_>| self.uid(&found[0]));
-                *text = renamed.into_owned();
+                let renamed = |found: &Captures<'_>| self.uid(&found[0], said);
+                *text = UID.replace_all(text, renamed).into_owned();
             }
             _ => {}
         }
     }
 
-    fn uid(&self, uid: &str) -> String {
+    fn uid(&self, uid: &str, said: &str) -> String {
         match self.uids.get(uid) {
-            _ if self.said.contains(uid) => uid.to_owned(),
+            _ if said.contains(uid) => uid.to_owned(),
             Some(number) => format!("<uid {number}>"),
             None => "<uid>".to_owned(),
         }

@@ -45,7 +45,7 @@ fn uids_are_numbered_by_first_appearance() {
 #[test]
 fn two_objects_where_the_other_has_one_are_a_difference() {
     let (real, ours) = both(json!([A, B]), json!([C, C]));
-    assert_eq!(real, json!(["<uid 1>", "<uid 2>"]));
+    assert_eq!(real, json!(["<uid 1>", "<uid>"]));
     assert_eq!(ours, json!(["<uid 1>", "<uid 1>"]));
 }
 
@@ -95,7 +95,11 @@ fn a_version_that_goes_back_or_stays_is_a_difference() {
 
 #[test]
 fn a_list_lies_at_or_after_an_object() {
-    let list = |version: &str| json!({"kind": "PodList", "items": [], "metadata": {"resourceVersion": version}});
+    let list = |version: &str| {
+        let mut list = object(version);
+        list["items"] = json!([]);
+        list
+    };
     let (real, ours) = both(
         json!([object("10"), list("17"), object("20")]),
         json!([object("1"), list("1"), object("2")]),
@@ -127,6 +131,17 @@ fn a_version_that_only_one_side_has_shifts_no_others() {
         json!([object("5"), {"kind": "Status"}, object("6")]),
     );
     assert_eq!(real[1]["metadata"]["resourceVersion"], "<after v 1>");
+    assert_eq!(real[2], ours[2]);
+}
+
+#[test]
+fn a_version_that_only_one_side_counted_up_is_told_once() {
+    let (real, ours) = both(
+        json!([object("5"), object("6"), object("7")]),
+        json!([object("5"), object("5"), object("6")]),
+    );
+    assert_eq!(real[1]["metadata"]["resourceVersion"], "<after v 1>");
+    assert_eq!(ours[1]["metadata"]["resourceVersion"], "<v 1>");
     assert_eq!(real[2], ours[2]);
 }
 
@@ -198,6 +213,14 @@ fn the_volume_of_a_pods_token_and_prose_have_words() {
     let expected =
         json!({"volumes": [{"name": "kube-api-access-<suffix>"}, {"name": "other-x7kqz"}]});
     assert_eq!(one(pod), expected);
+    let columns = json!({"columnDefinitions": [{"name": "Age", "description": "Some words."}]});
+    let expected = json!({"columnDefinitions": [{"name": "Age", "description": "<description>"}]});
+    assert_eq!(one(columns.clone()), expected);
+    let said = "\"description\": \"Some words.\"";
+    assert_eq!(
+        both_said(json!([columns]), json!([null]), said).0[0],
+        columns
+    );
     let prose = json!({"annotations": {"kubernetes.io/description": "Some words."}});
     let expected = json!({"annotations": {"kubernetes.io/description": "<description>"}});
     assert_eq!(one(prose), expected);
@@ -231,5 +254,12 @@ fn versions_in_the_words_of_errors_are_made_alike() {
 fn ages_are_made_alike_in_cells_only() {
     let value = json!({"cells": ["a", "12s", "1m5s", "5", 3], "timeout": "12s"});
     let expected = json!({"cells": ["a", "<age>", "<age>", "5", 3], "timeout": "12s"});
+    assert_eq!(one(value), expected);
+}
+
+#[test]
+fn what_was_drawn_is_made_alike_in_cells_too() {
+    let value = json!({"cells": ["10.0.0.7", "80:30123/TCP,81:31000/UDP", "80/TCP"]});
+    let expected = json!({"cells": ["<ip>", "80:<port>/TCP,81:<port>/UDP", "80/TCP"]});
     assert_eq!(one(value), expected);
 }

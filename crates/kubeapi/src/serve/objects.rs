@@ -23,7 +23,7 @@ use crate::read::encode::Encoder;
 use crate::read::options::{ListOptions, WatchOptions};
 use crate::read::watch::{Begun, Surroundings};
 use crate::read::{get, list, question, watch};
-use crate::request::{Form, Query, ResourcePath};
+use crate::request::{Form, Query, ResourcePath, Shape};
 use crate::table::Include;
 use crate::write::order::{Order, Verb, WrittenBody};
 
@@ -100,7 +100,7 @@ async fn part(
     let now = api.clock.wall();
     match path.subresource.as_str() {
         "scale" => {
-            let bytes = get::find(&api.reader, &encoder.kind, path)?;
+            let bytes = get::stored(&api.reader, &encoder.kind, path, query).await?;
             let value = serde_json::from_slice(&bytes)
                 .map_err(|error| Status::internal(format!("an object cannot be read: {error}")))?;
             let paths = ScalePaths::of_kind(&encoder.kind).ok_or_else(Status::no_such_path)?;
@@ -124,7 +124,7 @@ async fn watching(
     if !kind.allows("watch") {
         return Err(Status::method_not_allowed());
     }
-    let options = WatchOptions::parse(&asked.query, &kind.group, &kind.plural)?;
+    let options = WatchOptions::parse(&asked.query)?;
     let want = question::want(&kind, path, &asked.query)?;
     let pass = api.gate.watch(&asked.user.name)?;
     let around = Surroundings {
@@ -200,12 +200,18 @@ fn media_type(headers: &HeaderMap) -> Result<String, Status> {
 }
 
 fn encoder(asked: &Asked, kind: Arc<Kind>) -> Result<Encoder, Status> {
-    let (accept, pretty) = (accept(&asked.headers), asked.query.switch("pretty"));
+    let (accept, pretty) = (
+        accept(&asked.headers),
+        asked.query.truth("pretty") == Some(true),
+    );
     // A question has no metadata: there is nothing to make another shape of.
     let form = match reviews::is_review(&kind) {
         true => Form::negotiate_whole(&accept, pretty)?,
         false => Form::negotiate(&accept, pretty)?,
     };
-    let include = Include::parse(asked.query.text("includeObject"))?;
+    let include = match form.shape {
+        Shape::Table(_) => Include::parse(asked.query.text("includeObject"))?,
+        Shape::Whole | Shape::Metadata(_) => Include::default(),
+    };
     Ok(Encoder::new(kind, form, include))
 }

@@ -14,7 +14,7 @@ use super::paths::Root;
 use super::payload::Payload;
 use super::{Api, identity, objects, paths};
 use crate::Status;
-use crate::request::deadline::deadline;
+use crate::request::deadline::{REQUEST_TIME_MAX, deadline};
 use crate::request::{BadPath, Query, ResourcePath, Target};
 use crate::who::impersonate::Wanted;
 use crate::who::question::field_requirements;
@@ -55,12 +55,18 @@ pub(super) async fn answer(
             query,
         };
         if let Err(status) = authorize(&api, &mut asked, &target) {
-            return Ok(Answer::from(status).guarded());
+            return match status.code {
+                403 => Ok(Answer::from(status).guarded()),
+                _ => Err(status),
+            };
         }
         match target {
             Target::Other(segments) => paths::answer(&api, &asked, &segments),
             Target::Resource(path) => {
-                let deadline = deadline(asked.query.text("timeout"))?;
+                let deadline = match is_watch(&path, &asked.query) {
+                    true => REQUEST_TIME_MAX,
+                    false => deadline(asked.query.text("timeout"))?,
+                };
                 let answer = objects::answer(&api, &peer, asked, path, body);
                 // A watch has begun by then; how long it lasts is its own affair.
                 match tokio::time::timeout(deadline, answer).await {
@@ -148,9 +154,10 @@ fn verb(method: &Method, path: &ResourcePath, query: &Query) -> Result<&'static 
     })
 }
 
-/// Whether a read is a watch.
+/// Whether a read is a watch. A path that names an object asks for that object, unless it is one of
+/// the old paths that ask for nothing but watches.
 pub(super) fn is_watch(path: &ResourcePath, query: &Query) -> bool {
-    path.watch || (query.switch("watch") && path.subresource.is_empty())
+    path.watch || (query.switch("watch") && path.name.is_empty())
 }
 
 /// Which write a method means.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::conduct::{self, Generation};
 use super::fault::{Faults, Path};
 use super::{Stamp, Target, field, names};
+use crate::status::Cause;
 use crate::{Status, schema};
 
 /// Makes the request's apiVersion, kind and namespace those of its URL, or refuses a request that
@@ -217,6 +218,12 @@ fn check_kind(target: &Target, object: &Value) -> Result<(), Status> {
             "the API version in the data ({version}) does not match the expected API version \
              ({expected})"
         )));
+    }
+    if !kind.is_empty() && kind != &*target.kind.kind && target.kind.custom.is_some() {
+        let why = format!("Invalid value: \"{kind}\": must be {}", target.kind.kind);
+        let cause = Cause::new("FieldValueInvalid", "kind", why);
+        let name = field::text(field::child(object, "metadata"), "name");
+        return Err(Status::invalid(&target.kind.group, kind, name, vec![cause]));
     }
     if !kind.is_empty() && kind != &*target.kind.kind {
         let (of, wanted) = (&target.kind.version, &target.kind.kind);

@@ -39,7 +39,7 @@ pub(super) fn stored(
 
 pub(super) fn stored_bytes(target: &Target, outcomes: Vec<Outcome>) -> Result<Bytes, Status> {
     match outcomes.into_iter().next() {
-        Some(Outcome::Stored(object)) if &*target.kind.group != "events.k8s.io" => Ok(object.bytes),
+        Some(Outcome::Stored(object)) if target.kind.is_stored_as_shown() => Ok(object.bytes),
         Some(Outcome::Stored(object)) => {
             encoded(&draft::from_stored(target.kind, parsed(&object)?))
         }

@@ -5,10 +5,8 @@ use object::Object;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::meta;
 use super::outcome::fresh_uuid;
 use crate::Status;
-use crate::protobuf::typed;
 use crate::status::Cause;
 use crate::who::token::{
     BoundTo, Claims, LIFETIME_SECONDS_MIN, Mounted, Reference, SigningKey, lifetime,
@@ -99,14 +97,18 @@ impl TokenMaker {
         let ends = jiff::Timestamp::from_second(now + seconds)
             .map_err(|_| Status::bad_request("spec.expirationSeconds is too large"))?;
         let ends = ends.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        request["metadata"]["uid"] = fresh_uuid()?.into();
-        request["metadata"]["creationTimestamp"] = meta::seconds(self.clock.wall()).into();
-        request["metadata"]["name"] = name.into();
-        request["metadata"]["namespace"] = namespace.into();
+        let made = jiff::Timestamp::from_second(now)
+            .map_err(|_| Status::internal("the clock is out of range"))?;
+        request["metadata"] = json!({
+            "name": name, "namespace": namespace, "uid": &*object.header.uid,
+            "creationTimestamp": made.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        });
         request["spec"]["audiences"] = audiences.into();
         request["spec"]["expirationSeconds"] = seconds.into();
+        if request["spec"]["boundObjectRef"].is_null() {
+            request["spec"]["boundObjectRef"] = Value::Null;
+        }
         request["status"] = json!({ "token": self.key.sign(&claims), "expirationTimestamp": ends });
-        typed::settle(("authentication.k8s.io/v1", "TokenRequest"), &mut request);
         Ok(request)
     }
 }
@@ -138,10 +140,12 @@ fn bind(bound: &mut BoundTo, wanted: &Bound, find: &Find<'_>) -> Result<(), Stat
         "Secret" => "secrets",
         "Node" => "nodes",
         kind => {
-            let version = &wanted.api_version;
-            let (group, version) = version.split_once('/').unwrap_or(("", version));
-            let message =
-                format!("cannot bind token to object of type {group}/{version}, Kind={kind}");
+            let (group, version) = match wanted.api_version.split_once('/') {
+                Some(parts) => parts,
+                None => ("", &*wanted.api_version),
+            };
+            let of = format!("{group}/{version}, Kind={kind}");
+            let message = format!("cannot bind token to object of type {of}");
             return Err(Status::bad_request(message));
         }
     };
@@ -154,7 +158,7 @@ fn bind(bound: &mut BoundTo, wanted: &Bound, find: &Find<'_>) -> Result<(), Stat
              The object might have been deleted and then recreated",
             wanted.uid
         );
-        return Err(Status::conflict("", plural, &wanted.name, &why));
+        return Err(Status::conflict("", &wanted.kind, &wanted.name, &why));
     }
     let reference = Some(Reference {
         name: wanted.name.clone(),

@@ -65,6 +65,12 @@ pub(super) fn check(spec: &Spec) -> Vec<Cause> {
         }
     }
     causes.extend(check_list(&spec.versions));
+    // The first version is looked at once more, as the one that there was before there were several.
+    let first = spec.versions.first().map_or("", |version| &version.name);
+    let wrong = rfc1035_label_faults(first);
+    if !first.is_empty() && !wrong.is_empty() {
+        causes.push(invalid("spec.version", first, &wrong.join(",")));
+    }
     causes
 }
 
@@ -134,7 +140,11 @@ fn check_list(versions: &[Version]) -> Vec<Cause> {
         .map(|version| version.name.as_str())
         .collect();
     let mut causes = Vec::new();
-    let mut wrong = |words| causes.push(invalid("spec.versions", names.as_slice(), words));
+    let shown = match names.is_empty() {
+        true => Value::Null,
+        false => Value::from(names.as_slice()),
+    };
+    let mut wrong = |words| causes.push(invalid("spec.versions", shown.clone(), words));
     if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
         wrong("must contain unique version names");
     }

@@ -1,0 +1,5 @@
+//! The load of our benchmarks: what is asked of a server, over how many connections, and what it took.
+
+pub(crate) mod callers; // requests, each as soon as the one before is answered
+pub(crate) mod crowd; // one change to many watchers
+pub(crate) mod figures; // rates, latencies, processor time

@@ -1,0 +1,297 @@
+//! Creates, updates, patches and deletions.
+
+use serde_json::{Value, json};
+
+use super::kinds::{Kind, LABEL_SELECTORS, labels};
+use super::maker::{Maker, Said, State, Weighted};
+use super::reading::encoded;
+
+const MERGE: (&str, &str) = ("Content-Type", "application/merge-patch+json");
+const STRATEGIC: (&str, &str) = ("Content-Type", "application/strategic-merge-patch+json");
+const JSON_PATCH: (&str, &str) = ("Content-Type", "application/json-patch+json");
+
+/// A finalizer of ours.
+const HOLD: &str = "example.com/hold";
+
+/// Whether a write is meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meant {
+    Yes,
+    /// With `dryRun=All`.
+    No,
+}
+
+/// Adds one write.
+pub(super) fn step(maker: &mut Maker) {
+    let writes: [Weighted; 7] = [
+        (22, create),
+        (18, update),
+        (22, patch),
+        (6, hold),
+        (6, status),
+        (14, delete),
+        (4, delete_many),
+    ];
+    maker.lot.weighted(&writes)(maker);
+}
+
+/// Some query of a write, and whether it is meant.
+fn query(maker: &mut Maker) -> (&'static str, Meant) {
+    maker.lot.weighted(&[
+        (80, ("", Meant::Yes)),
+        (8, ("?dryRun=All", Meant::No)),
+        (4, ("?fieldValidation=Strict", Meant::Yes)),
+        (4, ("?fieldValidation=Ignore", Meant::Yes)),
+        (2, ("?fieldManager=someone", Meant::Yes)),
+        (1, ("?dryRun=Some", Meant::No)),
+        (1, ("?fieldValidation=Maybe", Meant::No)),
+    ])
+}
+
+/// Remembers that a step answers with an object.
+fn stored(maker: &mut Maker, (kind, name): (Kind, &'static str), answer: String) {
+    maker.learn_version(kind, answer.clone());
+    maker.belief(kind, name).answers.push(answer);
+}
+
+fn create(maker: &mut Maker) {
+    let (kind, name) = maker.place_where(|state| state == State::Absent);
+    let mut body = kind.object(name, &mut maker.lot);
+    let wrong = maker.lot.percent(6) && spoil(maker, &mut body);
+    let held = maker.lot.percent(12);
+    if held {
+        body["metadata"]["finalizers"] = json!([HOLD]);
+        maker.belief(kind, name).was_held = true;
+    }
+    let (query, meant) = query(maker);
+    let answer = maker.say(Said {
+        title: format!("{} {name} is made", kind.word()),
+        method: "POST",
+        target: format!("{}{query}", kind.collection()),
+        headers: &[],
+        body: Some(body),
+    });
+    let absent = maker.belief(kind, name).state == State::Absent;
+    if absent && meant == Meant::Yes && !wrong {
+        maker.belief(kind, name).state = match held {
+            true => State::Held,
+            false => State::Present,
+        };
+        maker.belief(kind, name).answers.clear();
+        stored(maker, (kind, name), answer);
+    }
+}
+
+/// Makes a body wrong, in a way that the answer must explain.
+fn spoil(maker: &mut Maker, body: &mut Value) -> bool {
+    match maker.lot.below(7) {
+        0 => body["metadata"]["name"] = json!("Not_A_Name"),
+        1 => body["metadata"]["labels"] = json!({"color": "not a value"}),
+        2 => body["kind"] = json!("Other"),
+        3 => body["metadata"]["namespace"] = json!("elsewhere"),
+        4 => body["metadata"]["resourceVersion"] = json!("5"),
+        5 => body["stray"] = json!({"a": 1}),
+        _ => body["metadata"]["finalizers"] = json!(["no-slash"]),
+    }
+    true
+}
+
+fn update(maker: &mut Maker) {
+    let (kind, name) = maker.place_where(|state| state != State::Absent);
+    let mut body = kind.object(name, &mut maker.lot);
+    let belief = maker.belief(kind, name).clone();
+    if belief.state == State::Held {
+        body["metadata"]["finalizers"] = json!([HOLD]);
+    }
+    let known = belief.answers.last().cloned();
+    let stale = belief
+        .answers
+        .first()
+        .cloned()
+        .filter(|first| Some(first) != known.as_ref());
+    let version = match maker.lot.below(10) {
+        0..=5 => known.clone(),
+        6 | 7 => stale.clone(),
+        _ => None,
+    };
+    if let Some(answer) = &version {
+        let version = format!("{{{{{answer}.metadata.resourceVersion}}}}");
+        body["metadata"]["resourceVersion"] = json!(version);
+    }
+    let (query, meant) = query(maker);
+    let answer = maker.say(Said {
+        title: format!("{} {name} is replaced", kind.word()),
+        method: "PUT",
+        target: format!("{}/{name}{query}", kind.collection()),
+        headers: &[],
+        body: Some(body),
+    });
+    let fits = match &version {
+        Some(version) => known.as_ref() == Some(version),
+        None => kind.takes_any_version(),
+    };
+    // Most of a pod cannot be replaced.
+    if belief.state != State::Absent && fits && meant == Meant::Yes && kind != Kind::Pod {
+        stored(maker, (kind, name), answer);
+    }
+}
+
+fn patch(maker: &mut Maker) {
+    let (kind, name) = maker.place_where(|state| state != State::Absent);
+    let (header, body) = match maker.lot.below(4) {
+        0 => (JSON_PATCH, operations(maker)),
+        1 => (STRATEGIC, merged(maker, kind)),
+        _ => (MERGE, merged(maker, kind)),
+    };
+    let (query, meant) = query(maker);
+    let answer = maker.say(Said {
+        title: format!("{} {name} is patched", kind.word()),
+        method: "PATCH",
+        target: format!("{}/{name}{query}", kind.collection()),
+        headers: &[header],
+        body: Some(body),
+    });
+    let there = maker.belief(kind, name).state != State::Absent;
+    let known = header == MERGE || (header == STRATEGIC && kind != Kind::Thing);
+    if there && known && meant == Meant::Yes {
+        stored(maker, (kind, name), answer);
+    }
+}
+
+/// A patch that is merged: of labels, or of what is particular to the kind.
+fn merged(maker: &mut Maker, kind: Kind) -> Value {
+    match maker.lot.below(6) {
+        0 | 1 => json!({"metadata": {"labels": labels(&mut maker.lot)}}),
+        2 => json!({"metadata": {"labels": {"color": null}}}),
+        3 => json!({"metadata": {"annotations": {"note": maker.lot.below(9).to_string()}}}),
+        _ => kind.change(&mut maker.lot),
+    }
+}
+
+fn operations(maker: &mut Maker) -> Value {
+    let color = maker.lot.one_of(&["red", "blue"]);
+    match maker.lot.below(5) {
+        0 => json!([{"op": "add", "path": "/metadata/labels", "value": {"color": color}}]),
+        1 => json!([{"op": "replace", "path": "/metadata/labels/color", "value": color}]),
+        2 => json!([{"op": "remove", "path": "/metadata/labels/color"}]),
+        3 => json!([{"op": "test", "path": "/metadata/labels/color", "value": color},
+            {"op": "add", "path": "/metadata/annotations", "value": {"note": "tested"}}]),
+        _ => json!([{"op": "copy", "from": "/metadata/labels", "path": "/metadata/annotations"}]),
+    }
+}
+
+/// Puts a finalizer on an object, or takes it off: then a deletion that waited is done.
+fn hold(maker: &mut Maker) {
+    let (kind, name) = maker.place_where(|state| state != State::Absent);
+    let state = maker.belief(kind, name).state;
+    let finalizers = match state {
+        State::Held => Value::Null,
+        _ => json!([HOLD]),
+    };
+    let answer = maker.say(Said {
+        title: format!("{} {name} is held or let go", kind.word()),
+        method: "PATCH",
+        target: format!("{}/{name}", kind.collection()),
+        headers: &[MERGE],
+        body: Some(json!({"metadata": {"finalizers": finalizers}})),
+    });
+    let belief = maker.belief(kind, name);
+    belief.was_held = true;
+    match state {
+        State::Absent => {}
+        State::Held => belief.state = State::Present,
+        State::Present => {
+            belief.state = State::Held;
+            stored(maker, (kind, name), answer);
+        }
+    }
+}
+
+fn status(maker: &mut Maker) {
+    let (kind, name) = maker.place_where(|state| state != State::Absent);
+    let Some(body) = kind.status(&mut maker.lot) else {
+        return patch(maker);
+    };
+    let answer = maker.say(Said {
+        title: format!("{} {name} has another status", kind.word()),
+        method: "PATCH",
+        target: format!("{}/{name}/status", kind.collection()),
+        headers: &[MERGE],
+        body: Some(body),
+    });
+    if maker.belief(kind, name).state != State::Absent {
+        stored(maker, (kind, name), answer);
+    }
+}
+
+fn delete(maker: &mut Maker) {
+    let (kind, name) = maker.place_where(|state| state != State::Absent);
+    let belief = maker.belief(kind, name).clone();
+    let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
+    let mut fits = true;
+    match maker.lot.below(8) {
+        0 => options["propagationPolicy"] = json!("Background"),
+        1 => options["gracePeriodSeconds"] = json!(0),
+        2 => options["gracePeriodSeconds"] = json!(7),
+        3 => {
+            options["dryRun"] = json!(["All"]);
+            fits = false;
+        }
+        4 | 5 => {
+            let first = maker.lot.percent(50);
+            let answers = &belief.answers;
+            let answer = if first {
+                answers.first()
+            } else {
+                answers.last()
+            };
+            if let Some(answer) = answer {
+                let field = maker.lot.one_of(&["uid", "resourceVersion"]);
+                let value = format!("{{{{{answer}.metadata.{field}}}}}");
+                options["preconditions"] = json!({field: value});
+                fits = field == "uid" || Some(answer) == answers.last();
+            }
+        }
+        _ => {}
+    }
+    let bare = maker.lot.percent(40);
+    maker.say(Said {
+        title: format!("{} {name} is deleted", kind.word()),
+        method: "DELETE",
+        target: format!("{}/{name}", kind.collection()),
+        headers: &[],
+        body: (!bare || !fits).then_some(options),
+    });
+    if fits && belief.state == State::Present {
+        maker.belief(kind, name).state = State::Absent;
+    }
+}
+
+fn delete_many(maker: &mut Maker) {
+    let kind = maker.kind();
+    let selected = maker.lot.percent(60);
+    let selector = maker.lot.one_of(&LABEL_SELECTORS);
+    let query = match selected {
+        true => format!("?labelSelector={}", encoded(selector)),
+        false => String::new(),
+    };
+    // Every namespace has a config map of its own, which a controller would make again.
+    if kind == Kind::ConfigMap && !selector.starts_with("color=") {
+        return delete(maker);
+    }
+    let query = if kind == Kind::ConfigMap {
+        "?labelSelector=color%3Dred".into()
+    } else {
+        query
+    };
+    maker.say(Said {
+        title: format!("every {} that fits is deleted", kind.word()),
+        method: "DELETE",
+        target: format!("{}{query}", kind.collection()),
+        headers: &[],
+        body: None,
+    });
+    if !selected {
+        maker.believe_gone(kind);
+    }
+}
