@@ -74,7 +74,10 @@ fn custom(definition: &Definition, version: &Version) -> Result<CustomKind, TooD
             name: column.name.clone(),
             kind: column.r#type.clone(),
             format: column.format.clone(),
-            description: column.description.clone(),
+            description: match column.description.as_str() {
+                "" => format!("The value at {}.", column.json_path),
+                words => words.to_owned(),
+            },
             priority: column.priority,
             json_path: column.json_path.clone(),
         });
