@@ -120,7 +120,7 @@ pub(crate) fn mirror_fault(pod: &Value) -> Option<&'static str> {
         .flat_map(|volume| listed(&volume["projected"]["sources"]));
     if !read.spec.service_account_name.is_empty() {
         Some("a mirror pod may not reference service accounts")
-    } else if read.secrets().next().is_some() {
+    } else if read.secrets().any(|name| !name.is_empty()) {
         Some("a mirror pod may not reference secrets")
     } else if sources.any(|source| !source["serviceAccountToken"].is_null()) {
         Some("a mirror pod may not use ServiceAccountToken volume projections")
