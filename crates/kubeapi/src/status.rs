@@ -101,10 +101,13 @@ impl Status {
 
     /// 422: the object has wrong fields. `kind` is the object's Kind, as Kubernetes words it.
     pub fn invalid(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
-        let fields: Vec<String> = causes
-            .iter()
-            .map(|cause| format!("{}: {}", cause.field, cause.message))
-            .collect();
+        let mut fields: Vec<String> = Vec::new();
+        for cause in &causes {
+            let words = format!("{}: {}", cause.field, cause.message);
+            if !fields.contains(&words) {
+                fields.push(words);
+            }
+        }
         let listed = match fields.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),

@@ -66,14 +66,6 @@ fn kind(definition: &Definition, version: &Version) -> Result<Kind, TooDeep> {
     })
 }
 
-/// What a column shows, in the definition's words or in those that Kubernetes has for it.
-fn described(words: &str, json_path: &str) -> String {
-    match words {
-        "" => format!("Custom resource definition column (in JSONPath format): {json_path}"),
-        words => words.to_owned(),
-    }
-}
-
 fn custom(definition: &Definition, version: &Version) -> Result<CustomKind, TooDeep> {
     let columns = version
         .additional_printer_columns
@@ -82,7 +74,10 @@ fn custom(definition: &Definition, version: &Version) -> Result<CustomKind, TooD
             name: column.name.clone(),
             kind: column.r#type.clone(),
             format: column.format.clone(),
-            description: described(&column.description, &column.json_path),
+            description: match column.description.as_str() {
+                "" => format!("The value at {}.", column.json_path),
+                words => words.to_owned(),
+            },
             priority: column.priority,
             json_path: column.json_path.clone(),
         });

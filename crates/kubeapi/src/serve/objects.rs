@@ -45,11 +45,19 @@ pub(super) async fn answer(
         Err(Misfit::Refused(status)) => return Err(status),
     }
     let deprecation = kind.deprecation();
-    let mut answer = match asked.method {
-        Method::GET | Method::HEAD => read(api, peer, &asked, kind, &path).await?,
-        _ => write(api, asked, kind, path, body).await?,
+    let answered = match asked.method {
+        Method::GET | Method::HEAD => read(api, peer, &asked, kind, &path).await,
+        _ => write(api, asked, kind, path, body).await,
     };
-    answer.warnings.extend(deprecation);
+    let Some(deprecation) = deprecation else {
+        return answered;
+    };
+    // Who is refused is told as well, unless he is to come back anyway.
+    let mut answer = match answered {
+        Err(status) if status.retry_after_seconds().is_none() => Answer::from(status),
+        answered => answered?,
+    };
+    answer.warnings.push(deprecation);
     Ok(answer)
 }
 
@@ -142,6 +150,10 @@ async fn write(
     let _pass = api.gate.request(&asked.user.name)?;
     let mut content_type = media_type(&asked.headers)?;
     let verb = write_verb(&asked.method, &path)?;
+    // Kubernetes takes the kind of a patch by the letter, everything else in any case.
+    if verb != Verb::Patch {
+        content_type.make_ascii_lowercase();
+    }
     let encoder = encoder(&asked, kind.clone())?;
     let mut body = intake::body(body).await?;
     if content_type == protobuf::MEDIA_TYPE && verb != Verb::Patch {
@@ -183,7 +195,7 @@ fn media_type(headers: &HeaderMap) -> Result<String, Status> {
     let media = value.to_str().unwrap_or("").split(';').next().unwrap_or("");
     match media.trim() {
         "" => Err(Status::unsupported_media_type(JSON)),
-        media => Ok(media.to_ascii_lowercase()),
+        media => Ok(media.to_owned()),
     }
 }
 

@@ -54,11 +54,9 @@ pub(super) async fn answer(
             headers,
             query,
         };
-        if let Err(status) = authorize(&api, &mut asked, &target) {
-            return match status.code {
-                403 => Ok(Answer::from(status).guarded()),
-                _ => Err(status),
-            };
+        let question = question(&asked, &target)?;
+        if let Err(status) = authorize(&api, &mut asked, question) {
+            return Ok(Answer::from(status).guarded());
         }
         match target {
             Target::Other(segments) => paths::answer(&api, &asked, &segments),
@@ -99,8 +97,7 @@ fn too_late() -> Status {
 }
 
 /// Lets the request through as the user it may be, or refuses it.
-fn authorize(api: &Api, asked: &mut Asked, target: &Target) -> Result<(), Status> {
-    let question = question(asked, target)?;
+fn authorize(api: &Api, asked: &mut Asked, question: Attributes) -> Result<(), Status> {
     let authorizer = api.authorizer.read();
     let Some(wanted) = Wanted::from_headers(&asked.headers)? else {
         return authorizer.check(&question);

@@ -68,7 +68,6 @@ pub fn stamp_new(target: &Target, object: &mut Value, stamp: &Stamp) -> Result<(
         "resourceVersion",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
-        "generation",
     ] {
         field::remove(metadata, key);
     }
@@ -140,7 +139,12 @@ pub fn check(target: &Target, object: &Value, faults: &mut Faults) {
     let annotations = field::child(metadata, "annotations");
     names::check_annotations(annotations, &path.child("annotations"), faults);
     check_owners(metadata, &path.child("ownerReferences"), faults);
-    check_finalizers(metadata, &path.child("finalizers"), faults);
+    let path = path.child("finalizers");
+    check_finalizers(metadata, &path, faults);
+    // Custom kinds, and their definitions, are not held to this.
+    if target.kind.custom.is_none() && !super::create::is_definition(target) {
+        names::check_finalizer_names(&field::texts(metadata, "finalizers"), &path, faults);
+    }
 }
 
 /// Checks what an update says of metadata that cannot change.

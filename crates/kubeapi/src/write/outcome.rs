@@ -6,7 +6,7 @@ use serde_json::Value;
 use store::Failed;
 use store::authority::{Outcome, Refusal};
 
-use super::{Decision, Target, draft};
+use super::{Decision, Target, draft, field};
 use crate::Status;
 
 /// The object that a dry run shows.
@@ -23,7 +23,15 @@ pub(super) fn stored(
     outcomes: Vec<Outcome>,
 ) -> Result<Value, Status> {
     match (decision, outcomes.into_iter().next()) {
-        (Decision::Delete(last), _) => Ok(last.clone()),
+        (Decision::Delete(last), Some(Outcome::Deleted(version))) => {
+            let mut last = last.clone();
+            field::set(
+                field::object_mut(&mut last, "metadata"),
+                "resourceVersion",
+                version.to_string(),
+            );
+            Ok(last)
+        }
         (_, Some(Outcome::Stored(object))) => Ok(draft::from_stored(target.kind, parsed(&object)?)),
         _ => Err(Status::internal("a write left nothing behind")),
     }

@@ -13,13 +13,14 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::admit::Admit;
 use super::conduct::{self, Absent};
+use super::kinds::enrol::{self, References};
 use super::kinds::service::{AddressRange, Network};
 use super::options::{DeleteOptions, DryRun};
 use super::outcome::{
     encoded, fresh_uuid, parsed, random, refused, shown, stored, stored_bytes, too_busy,
     without_version,
 };
-use super::patch::Patch;
+use super::patch::{Patch, decoder_words, unreadable};
 use super::update::{self, Update};
 use super::{
     Decision, Part, Stamp, Surroundings, Target, create, delete, draft, meta, names, shape,
@@ -145,7 +146,12 @@ impl Writes {
     pub async fn patch(&self, ask: &Ask<'_>, patch: &Patch) -> Result<Done, Status> {
         self.change(ask, Vec::new(), |update, current| {
             let mut object = patch.applied(&update.target, current)?;
-            let warnings = shape::fit(update.target.kind, &mut object, ask.fields, ask.repeated)?;
+            let kind = update.target.kind;
+            let fitted = shape::fit(kind, &mut object, ask.fields, patch.repeated(ask.repeated));
+            let warnings = fitted.map_err(|status| match status.code {
+                400 => unreadable(&object, decoder_words(&status.message)),
+                _ => status,
+            })?;
             Ok((update::decide(update, current, object)?, warnings))
         })
         .await
@@ -170,21 +176,27 @@ impl Writes {
         options: &DeleteOptions,
         admission: &dyn Admit,
     ) -> Result<Done, Status> {
+        let mut options = options.clone();
         for _ in 0..ATTEMPTS_MAX {
             let current = self.must_read(target)?;
             let now = self.clock.wall();
             admission.delete(&current.value)?;
-            let decision = delete::delete(target, &current.value, options, now)?;
+            let decision = delete::delete(target, &current.value, &options, now)?;
             let stored = match options.dry_run {
                 DryRun::All => Some(shown(&decision, &current.value).clone()),
                 DryRun::No => self.carry_out(target, &decision, &current).await?,
             };
             let Some(stored) = stored else { continue };
-            let (code, body) = delete::answer(target, &decision, &stored, options);
+            if options.dry_run == DryRun::No && delete::is_first_step(target, &decision) {
+                // The version that the client named was the one before this step.
+                options.resource_version = None;
+                continue;
+            }
+            let (code, body) = delete::answer(target, &decision, &stored, &options);
             return Ok(Done {
                 code,
                 body: encoded(&body)?,
-                warnings: Vec::new(),
+                warnings: delete::warnings(target, &options),
             });
         }
         Err(too_busy(target))
@@ -264,9 +276,11 @@ impl Writes {
             false => None,
         };
         let (_turn, network) = self.network(target, meta::name(body)).await?;
+        let references = self.references(target, body)?;
         let around = Surroundings {
             namespace: inside.as_ref().map(|namespace| &namespace.value),
             network: network.as_ref(),
+            references: references.as_ref(),
             user: ask.admission.user(),
         };
         let definition = self.definition_of(target, meta::name(body))?;
@@ -352,6 +366,11 @@ impl Writes {
                 DryRun::No => self.carry_out(target, &decision, &current).await?,
             };
             if let Some(stored) = stored {
+                // What goes by its last change is shown at the version that it had.
+                let stored = match decision {
+                    Decision::Delete(last) => last,
+                    Decision::Put(_) | Decision::Unchanged => stored,
+                };
                 let told = create::warnings(target, &stored);
                 let warnings = warnings.into_iter().chain(more).chain(told).collect();
                 return Ok(Done {
@@ -440,6 +459,27 @@ impl Writes {
         let services = self.all(&Resource::new("", "services"), Range::All)?;
         network.take_all(&services, (target.namespace, name));
         Ok((Some(turn), Some(network)))
+    }
+
+    /// What a pod that is about to be created refers to.
+    fn references(&self, target: &Target<'_>, body: &Value) -> Result<Option<References>, Status> {
+        if target.resource() != ("", "pods") {
+            return Ok(None);
+        }
+        let found = |resource: Resource, namespace: &str, name: &str| -> Result<_, Status> {
+            let object = self.object(&resource, &ObjectName::new(namespace, name))?;
+            object.map(|object| parsed(&object)).transpose()
+        };
+        let accounts = Resource::new("", "serviceaccounts");
+        let classes = Resource::new("scheduling.k8s.io", "priorityclasses");
+        let class = match enrol::class(body) {
+            "" => enrol::default_class(self.all(&classes, Range::All)?),
+            name => found(classes, "", name)?,
+        };
+        Ok(Some(References {
+            account: found(accounts, target.namespace, enrol::account(body))?,
+            class,
+        }))
     }
 
     /// Every object of a resource in a part of it.

@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 
-use super::container::{check_amount, check_not_negative};
-use super::workload::check_share;
+use super::container::check_not_negative;
+use super::service::{self, NOT_A_RANGE};
+use super::workload::{self, check_share};
 use super::{event, selector};
 use crate::who::User;
 use crate::write::fault::{Faults, Path};
@@ -15,12 +16,7 @@ pub(super) fn check(group: &str, plural: &str, object: &Value, faults: &mut Faul
     let spec = field::child(object, "spec");
     let path = Path::new("spec");
     match (group, plural) {
-        ("", "nodes") => check_taints(spec, &path.child("taints"), faults),
-        ("", "resourcequotas") => {
-            for (name, value) in field::entries(spec, "hard") {
-                check_amount(name, value, &path.child("hard").key(name), faults);
-            }
-        }
+        ("", "nodes") => check_node(spec, &path, faults),
         ("events.k8s.io", "events") => event::check(object, faults),
         ("policy", "poddisruptionbudgets") => check_budget(spec, &path, faults),
         ("autoscaling", "horizontalpodautoscalers") => check_autoscaler(spec, &path, faults),
@@ -142,6 +138,16 @@ pub(super) fn prepare_signing_request(update: &Update, new: &mut Value, old: &Va
     }
 }
 
+fn check_node(spec: &Value, path: &Path, faults: &mut Faults) {
+    // Kubernetes tells of taints as if they still were an annotation.
+    check_taints(spec, &Path::new("metadata").child("taints"), faults);
+    for (index, range) in field::texts(spec, "podCIDRs").into_iter().enumerate() {
+        if !service::is_range(range) {
+            faults.invalid(&path.child("podCIDRs").index(index), range, NOT_A_RANGE);
+        }
+    }
+}
+
 fn check_taints(spec: &Value, path: &Path, faults: &mut Faults) {
     let mut seen = Vec::new();
     for (index, taint) in field::list(spec, "taints").iter().enumerate() {
@@ -171,8 +177,13 @@ fn check_budget(spec: &Value, path: &Path, faults: &mut Faults) {
         let why = "minAvailable and maxUnavailable cannot be both set";
         faults.invalid(path, spec.clone(), why);
     }
-    check_share(least, &path.child("minAvailable"), faults);
-    check_share(most, &path.child("maxUnavailable"), faults);
+    for (share, key) in [(least, "minAvailable"), (most, "maxUnavailable")] {
+        check_share(share, &path.child(key), faults);
+        if workload::percent(share).is_some_and(|percent| percent > 100) {
+            let why = "must not be greater than 100%";
+            faults.invalid(&path.child(key), share.clone(), why);
+        }
+    }
     selector::check(
         field::child(spec, "selector"),
         &path.child("selector"),
@@ -187,7 +198,10 @@ fn check_autoscaler(spec: &Value, path: &Path, faults: &mut Faults) {
         let why = "must be greater than or equal to 1";
         faults.invalid(&path.child("minReplicas"), least, why);
     }
-    if most < 1 {
+    if most == 0 {
+        let why = "must be set and greater than 0";
+        faults.required(&path.child("maxReplicas"), why);
+    } else if most < 0 {
         faults.invalid(&path.child("maxReplicas"), most, "must be greater than 0");
     }
     if most < least {
@@ -199,6 +213,12 @@ fn check_autoscaler(spec: &Value, path: &Path, faults: &mut Faults) {
         if field::text(target, key).is_empty() {
             faults.required(&path.child("scaleTargetRef").child(key), "");
         }
+    }
+    let version = field::text(target, "apiVersion");
+    let core = field::text(target, "kind") == "ReplicationController" && version == "v1";
+    if !version.contains('/') && !core {
+        let path = path.child("scaleTargetRef").child("apiVersion");
+        faults.invalid(&path, version, "apiVersion must specify API group");
     }
 }
 
@@ -212,7 +232,8 @@ fn check_priority(class: &Value, faults: &mut Faults) {
         );
         if !known {
             let why = "priority class names with 'system-' prefix are reserved for system use \
-                       only. error: name is not allowed";
+                       only. error:";
+            let why = format!("{why} {name} is not a known system priority class");
             faults.forbidden(&Path::new("metadata").child("name"), why);
         }
     } else if value > 1_000_000_000 {
@@ -220,7 +241,7 @@ fn check_priority(class: &Value, faults: &mut Faults) {
         faults.forbidden(&Path::new("value"), why);
     }
     let policy = field::text(class, "preemptionPolicy");
-    let known = ["Never", "PreemptLowerPriority"];
+    let known = ["PreemptLowerPriority", "Never"];
     if !policy.is_empty() && !known.contains(&policy) {
         faults.unsupported(&Path::new("preemptionPolicy"), policy, &known);
     }
