@@ -63,6 +63,17 @@ impl<'a> Circumstances<'a> {
                     .into_iter()
                     .map(|column| self.column(column))
                     .collect(),
+                // Upstream finds some faults several times and names them as often; the list of
+                // differences has it.
+                ("causes", Value::Array(causes)) => {
+                    let mut once: Vec<Value> = Vec::new();
+                    for cause in causes.into_iter().map(|cause| self.apply(cause)) {
+                        if !once.contains(&cause) {
+                            once.push(cause);
+                        }
+                    }
+                    Value::Array(once)
+                }
                 ("cells", Value::Array(cells)) => cells.into_iter().map(|c| self.cell(c)).collect(),
                 ("clusterIP" | "clusterIPs", value) => self.address(value),
                 ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.port(port),
@@ -262,7 +273,7 @@ static NODE_PORT: LazyLock<Regex> = LazyLock::new(|| pattern(r":(?P<port>3[0-2]\
 static VERSION_IN_WORDS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         "(?P<words>resource version: |current: |",
-        r"ResourceVersion in (?:precondition|object meta): )\d+",
+        r"ResourceVersion in (?:precondition|object meta): |ResourceVersion in record \()\d+",
     ))
 });
 static TOO_OLD: LazyLock<Regex> = LazyLock::new(|| pattern(r"<n> \(\d+\)"));
