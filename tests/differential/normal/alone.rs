@@ -63,6 +63,17 @@ impl<'a> Circumstances<'a> {
                     .into_iter()
                     .map(|column| self.column(column))
                     .collect(),
+                // Upstream finds some faults several times and names them as often; the list of
+                // differences has it.
+                ("causes", Value::Array(causes)) => {
+                    let mut once: Vec<Value> = Vec::new();
+                    for cause in causes.into_iter().map(|cause| self.apply(cause)) {
+                        if !once.contains(&cause) {
+                            once.push(cause);
+                        }
+                    }
+                    Value::Array(once)
+                }
                 ("cells", Value::Array(cells)) => cells.into_iter().map(|c| self.cell(c)).collect(),
                 ("clusterIP" | "clusterIPs", value) => self.address(value),
                 ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.port(port),
@@ -91,11 +102,16 @@ impl<'a> Circumstances<'a> {
     /// What a column means is prose for people, unless the conversation wrote it.
     fn column(&self, mut column: Value) -> Value {
         if let Some(Value::String(prose)) = column.get_mut("description")
-            && !(prose.is_empty() || self.said.contains(prose.as_str()))
+            && !(prose.is_empty() || self.described(prose))
         {
             "<description>".clone_into(prose);
         }
         self.apply(column)
+    }
+
+    fn described(&self, prose: &str) -> bool {
+        let [close, apart] = [":", ": "].map(|colon| format!("\"description\"{colon}\"{prose}\""));
+        self.said.contains(&close) || self.said.contains(&apart)
     }
 
     /// A cell of a table may say how long ago something was, or what was drawn by lot.
@@ -257,7 +273,7 @@ static NODE_PORT: LazyLock<Regex> = LazyLock::new(|| pattern(r":(?P<port>3[0-2]\
 static VERSION_IN_WORDS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         "(?P<words>resource version: |current: |",
-        r"ResourceVersion in (?:precondition|object meta): )\d+",
+        r"ResourceVersion in (?:precondition|object meta): |ResourceVersion in record \()\d+",
     ))
 });
 static TOO_OLD: LazyLock<Regex> = LazyLock::new(|| pattern(r"<n> \(\d+\)"));

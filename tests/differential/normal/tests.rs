@@ -122,6 +122,20 @@ fn a_bookmark_is_a_moment() {
     };
     assert_eq!(event("BOOKMARK"), "<at v 1>");
     assert_eq!(event("ADDED"), "<v 2>");
+    let table = json!({"kind": "Table", "rows": [{"object": object("7")}]});
+    let table = json!({"type": "BOOKMARK", "object": table});
+    let (real, _) = both(json!([object("5"), table]), json!([object("5"), table]));
+    let row = &real[1]["object"]["rows"][0]["object"];
+    assert_eq!(row["metadata"]["resourceVersion"], "<at v 1>");
+}
+
+#[test]
+fn a_bookmark_in_the_row_of_a_table_is_one() {
+    let table = json!({"kind": "Table", "rows": [{"object": object("7")}]});
+    let event = json!({"type": "BOOKMARK", "object": table});
+    let (real, _) = both(json!([object("5"), event]), json!([object("5"), event]));
+    let row = &real[1]["object"]["rows"][0];
+    assert_eq!(row["object"]["metadata"]["resourceVersion"], "<at v 1>");
 }
 
 #[test]
@@ -205,6 +219,16 @@ fn generated_names_are_made_alike_wherever_they_stand() {
     assert_eq!(real[1]["message"], "configmaps \"a-<suffix>\" not found");
     let chosen = json!({"metadata": {"generateName": "a-", "name": "a-vowel"}});
     assert_eq!(one(chosen.clone()), chosen);
+}
+
+#[test]
+fn the_same_cause_is_named_once() {
+    let cause = json!({"field": "metadata.uid", "message": "field is immutable"});
+    let other = json!({"field": "metadata.name", "message": "field is immutable"});
+    assert_eq!(
+        one(json!({"causes": [cause, other, cause]})),
+        json!({"causes": [cause, other]})
+    );
 }
 
 #[test]

@@ -100,7 +100,8 @@ impl Writes {
     /// Creates an object.
     pub async fn create(&self, ask: &Ask<'_>, body: Value) -> Result<Done, Status> {
         let mut body = body;
-        let warnings = shape::fit(ask.target.kind, &mut body, ask.fields, ask.repeated)?;
+        let mut warnings = shape::fit(ask.target.kind, &mut body, ask.fields, ask.repeated)?;
+        warnings.extend(meta::settle_owners(&mut body, ""));
         let generated = create::name_is_generated(&body);
         let mut names_left = names::GENERATE_ATTEMPTS_MAX;
         let mut taken = None;
@@ -135,8 +136,9 @@ impl Writes {
             return self.create(ask, without_version(body)).await;
         }
         let mut body = body;
-        let warnings = shape::fit(target.kind, &mut body, ask.fields, ask.repeated)?;
+        let mut warnings = shape::fit(target.kind, &mut body, ask.fields, ask.repeated)?;
         meta::settle_name(target, &mut body)?;
+        warnings.extend(meta::settle_owners(&mut body, ""));
         self.change(ask, warnings, |update, current| {
             Ok((update::update(update, current, body.clone())?, Vec::new()))
         })
@@ -149,10 +151,12 @@ impl Writes {
             let mut object = patch.applied(&update.target, current)?;
             let kind = update.target.kind;
             let fitted = shape::fit(kind, &mut object, ask.fields, patch.repeated(ask.repeated));
-            let warnings = fitted.map_err(|status| match status.code {
+            let mut warnings = fitted.map_err(|status| match status.code {
                 400 => unreadable(&object, decoder_words(&status.message)),
                 _ => status,
             })?;
+            let when = " after mutating admission happens";
+            warnings.extend(meta::settle_owners(&mut object, when));
             Ok((update::decide(update, current, object)?, warnings))
         })
         .await

@@ -182,6 +182,9 @@ pub(super) fn check_status(update: &Update, new: &Value, old: &Value, faults: &m
         ("", "namespaces") => namespace::check_status(new, faults),
         ("", "pods") => pod::check_status(new, old, faults),
         ("", "services") => service::check_status(new, faults),
+        ("certificates.k8s.io", "certificatesigningrequests") => {
+            rest::check_verdicts(new, old, faults);
+        }
         _ => {}
     }
 }
