@@ -273,7 +273,8 @@ static NODE_PORT: LazyLock<Regex> = LazyLock::new(|| pattern(r":(?P<port>3[0-2]\
 static VERSION_IN_WORDS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         "(?P<words>resource version: |current: |",
-        r"ResourceVersion in (?:precondition|object meta): |ResourceVersion in record \()\d+",
+        r"ResourceVersion in the precondition \(|ResourceVersion in record \(|",
+        r"ResourceVersion in (?:precondition|object meta): )\d+",
     ))
 });
 static TOO_OLD: LazyLock<Regex> = LazyLock::new(|| pattern(r"<n> \(\d+\)"));

@@ -266,6 +266,10 @@ fn versions_in_the_words_of_errors_are_made_alike() {
             "ResourceVersion in precondition: <n>, ResourceVersion in object meta: <n>",
         ),
         (
+            "the ResourceVersion in the precondition (5), the ResourceVersion in record (7).",
+            "the ResourceVersion in the precondition (<n>), the ResourceVersion in record (<n>).",
+        ),
+        (
             "must be no more than 63 characters",
             "must be no more than 63 characters",
         ),

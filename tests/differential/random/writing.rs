@@ -84,13 +84,12 @@ fn create(maker: &mut Maker) {
 
 /// Makes a body wrong, in a way that the answer must explain.
 fn spoil(maker: &mut Maker, body: &mut Value) -> bool {
-    match maker.lot.below(7) {
+    match maker.lot.below(6) {
         0 => body["metadata"]["name"] = json!("Not_A_Name"),
         1 => body["metadata"]["labels"] = json!({"color": "not a value"}),
-        2 => body["kind"] = json!("Other"),
-        3 => body["metadata"]["namespace"] = json!("elsewhere"),
-        4 => body["metadata"]["resourceVersion"] = json!("5"),
-        5 => body["stray"] = json!({"a": 1}),
+        2 => body["metadata"]["namespace"] = json!("elsewhere"),
+        3 => body["metadata"]["resourceVersion"] = json!("5"),
+        4 => body["stray"] = json!({"a": 1}),
         _ => body["metadata"]["finalizers"] = json!(["no-slash"]),
     }
     true
@@ -143,7 +142,8 @@ fn patch(maker: &mut Maker) {
     let (kind, name) = maker.place_where(|state| state != State::Absent);
     let (header, body) = match maker.lot.below(4) {
         0 => (JSON_PATCH, operations(maker)),
-        1 => (STRATEGIC, merged(maker, kind)),
+        // What a custom kind says instead of taking this is a listed difference.
+        1 if kind != Kind::Thing => (STRATEGIC, merged(maker, kind)),
         _ => (MERGE, merged(maker, kind)),
     };
     let (query, meant) = query(maker);
@@ -155,8 +155,7 @@ fn patch(maker: &mut Maker) {
         body: Some(body),
     });
     let there = maker.belief(kind, name).state != State::Absent;
-    let known = header == MERGE || (header == STRATEGIC && kind != Kind::Thing);
-    if there && known && meant == Meant::Yes {
+    if there && header != JSON_PATCH && meant == Meant::Yes {
         stored(maker, (kind, name), answer);
     }
 }

@@ -59,6 +59,7 @@ pub fn warnings(target: &Target, object: &Value) -> Vec<String> {
                 "annotation {INGRESS_CLASS:?} is deprecated, {instead}"
             )]
         }
+        ("", "services") => kinds::service::warnings(object),
         _ => Vec::new(),
     }
 }

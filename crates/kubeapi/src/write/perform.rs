@@ -73,6 +73,14 @@ pub struct Done {
     pub warnings: Vec<String>,
 }
 
+impl Done {
+    /// The same, with these warnings before its own.
+    fn warned(mut self, warnings: Vec<String>) -> Self {
+        self.warnings.splice(..0, warnings);
+        self
+    }
+}
+
 /// An object that was read, and the version that a swap must find.
 pub(super) struct Current {
     pub(super) value: Value,
@@ -102,13 +110,19 @@ impl Writes {
         let mut body = body;
         let mut warnings = shape::fit(ask.target.kind, &mut body, ask.fields, ask.repeated)?;
         warnings.extend(meta::settle_owners(&mut body, ""));
-        let generated = create::name_is_generated(&body);
+        match self.create_fitted(ask, &body).await {
+            Ok(done) => Ok(done.warned(warnings)),
+            Err(status) => Err(status.warned(warnings)),
+        }
+    }
+
+    async fn create_fitted(&self, ask: &Ask<'_>, body: &Value) -> Result<Done, Status> {
+        let generated = create::name_is_generated(body);
         let mut names_left = names::GENERATE_ATTEMPTS_MAX;
         let mut taken = None;
         for _ in 0..ATTEMPTS_MAX {
-            match self.try_create(ask, &body).await? {
-                Created::Done(code, body, more) => {
-                    let warnings = warnings.into_iter().chain(more).collect();
+            match self.try_create(ask, body).await? {
+                Created::Done(code, body, warnings) => {
                     return Ok(Done {
                         code,
                         body,
@@ -139,15 +153,18 @@ impl Writes {
         let mut warnings = shape::fit(target.kind, &mut body, ask.fields, ask.repeated)?;
         meta::settle_name(target, &mut body)?;
         warnings.extend(meta::settle_owners(&mut body, ""));
-        self.change(ask, warnings, |update, current| {
+        let changed = self.change(ask, |update, current| {
             Ok((update::update(update, current, body.clone())?, Vec::new()))
-        })
-        .await
+        });
+        match changed.await {
+            Ok(done) => Ok(done.warned(warnings)),
+            Err(status) => Err(status.warned(warnings)),
+        }
     }
 
     /// Patches an object.
     pub async fn patch(&self, ask: &Ask<'_>, patch: &Patch) -> Result<Done, Status> {
-        self.change(ask, Vec::new(), |update, current| {
+        self.change(ask, |update, current| {
             let mut object = patch.applied(&update.target, current)?;
             let kind = update.target.kind;
             let fitted = shape::fit(kind, &mut object, ask.fields, patch.repeated(ask.repeated));
@@ -157,7 +174,10 @@ impl Writes {
             })?;
             let when = " after mutating admission happens";
             warnings.extend(meta::settle_owners(&mut object, when));
-            Ok((update::decide(update, current, object)?, warnings))
+            match update::decide(update, current, object) {
+                Ok(decision) => Ok((decision, warnings)),
+                Err(status) => Err(status.warned(warnings)),
+            }
         })
         .await
     }
@@ -168,7 +188,7 @@ impl Writes {
         ask: &Ask<'_>,
         rule: impl Fn(&Value) -> Result<Value, Status>,
     ) -> Result<Done, Status> {
-        self.change(ask, Vec::new(), |update, current| {
+        self.change(ask, |update, current| {
             Ok((update::update(update, current, rule(current)?)?, Vec::new()))
         })
         .await
@@ -341,7 +361,6 @@ impl Writes {
     async fn change(
         &self,
         ask: &Ask<'_>,
-        warnings: Vec<String>,
         rule: impl Fn(&Update, &Value) -> Result<(Decision, Vec<String>), Status>,
     ) -> Result<Done, Status> {
         let target = &ask.target;
@@ -359,7 +378,7 @@ impl Writes {
                 stamp: &stamp,
                 around,
             };
-            let (decision, more) = rule(&update, &current.value)?;
+            let (decision, mut warnings) = rule(&update, &current.value)?;
             match &decision {
                 Decision::Put(new) | Decision::Delete(new) => {
                     ask.admission.update(new, &current.value)?;
@@ -376,8 +395,7 @@ impl Writes {
                     Decision::Delete(last) => last,
                     Decision::Put(_) | Decision::Unchanged => stored,
                 };
-                let told = create::warnings(target, &stored);
-                let warnings = warnings.into_iter().chain(more).chain(told).collect();
+                warnings.extend(create::warnings(target, &stored));
                 return Ok(Done {
                     code: 200,
                     body: encoded(&stored)?,

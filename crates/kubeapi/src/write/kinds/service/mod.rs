@@ -2,12 +2,14 @@
 
 pub mod network; // which addresses and ports there are
 pub(super) mod assign; // who gets which
+mod warnings; // what its author should know
 
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
 pub use network::{AddressRange, Family, NODE_PORTS, Network};
+pub(in crate::write) use warnings::warnings;
 
 use crate::write::fault::{Faults, Path};
 use crate::write::{field, names};
