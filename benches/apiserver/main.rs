@@ -1,9 +1,10 @@
 //! A real kube-apiserver with etcd and our program under one load, in one run. Prints a table.
 //!
-//! Both run at once on this machine and are measured in turn, round by round; a figure is the median
-//! of its rounds. The client shares the machine with them, so a rate is that of client and server
-//! together; the processor time is the server's alone. `cargo bench --bench apiserver -- get list`
-//! runs only these; with `quick` a run takes seconds, and its figures say little.
+//! Both run at once on this machine and are measured in turn, round by round; a figure is the
+//! median of its rounds. The client shares the machine with them, so a rate is that of client and
+//! server together; the processor time is the server's alone.
+//! `cargo bench --bench apiserver -- get list` runs only these; with `quick` a run takes seconds,
+//! and its figures say little.
 
 #![allow(
     clippy::disallowed_methods,

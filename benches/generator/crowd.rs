@@ -1,7 +1,7 @@
 //! One change to many watchers: how many events a second, and how late.
 //!
 //! An event's latency is the time from just before its write is sent until a watcher has read it:
-//! one clock, in one process. The write itself, made durable and answered, is therefore a part of it.
+//! one clock, in one process. Making the write durable is therefore a part of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! The load of our benchmarks: what is asked of a server, over how many connections, and what it took.
+//! The load of our benchmarks: what is asked of a server, by how many, and what it took.
 
 pub(crate) mod callers; // requests, each as soon as the one before is answered
 pub(crate) mod crowd; // one change to many watchers

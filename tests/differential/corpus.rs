@@ -93,8 +93,8 @@ pub(crate) async fn play_all(servers: &Arc<Servers>, all: Vec<Conversation>) -> 
 pub(crate) async fn play_one(servers: &Servers, conversation: &Conversation) -> Played {
     let namespace = format!("{}{}", conversation.namespace(), servers.suffix);
     let (real, ours) = tokio::join!(
-        play::play(conversation, &servers.real, &namespace),
-        play::play(conversation, &servers.ours, &namespace),
+        Box::pin(play::play(conversation, &servers.real, &namespace)),
+        Box::pin(play::play(conversation, &servers.ours, &namespace)),
     );
     let (real, ours) = match (real, ours) {
         (Ok(real), Ok(ours)) => (real, ours),

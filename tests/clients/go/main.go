@@ -7,17 +7,20 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"regexp"
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"holdfast.example/tests/clients/check"
+	"holdfast.example/tests/clients/checks/controller"
+	"holdfast.example/tests/clients/checks/election"
 	"holdfast.example/tests/clients/checks/expiry"
 	"holdfast.example/tests/clients/checks/informers"
 	"holdfast.example/tests/clients/checks/watches"
@@ -29,6 +32,8 @@ var checks = []check.Check{
 	informers.ConfigMaps,
 	informers.Pods,
 	watches.Check,
+	election.Check,
+	controller.Check,
 }
 
 func main() {
@@ -39,16 +44,20 @@ func main() {
 }
 
 func run() error {
-	kubeconfig := flag.String("kubeconfig", "", "file that names the server (default: $KUBECONFIG)")
-	pick := flag.String("run", "", "regular expression: only checks whose names match")
-	list := flag.Bool("list", false, "print the names of the checks and end")
-	seed := flag.Uint64("seed", 1, "what the writers' random choices begin with")
-	parallel := flag.Int("parallel", 3, "how many checks run at the same time")
-	patience := flag.Duration("timeout", 3*time.Minute, "the most that a check may take")
-	age := flag.Duration("history-age", 80*time.Second,
+	// A set of its own: controller-runtime adds to the common one.
+	flags := flag.NewFlagSet("clients", flag.ExitOnError)
+	kubeconfig := flags.String("kubeconfig", "", "file that names the server (default: $KUBECONFIG)")
+	pick := flags.String("run", "", "regular expression: only checks whose names match")
+	list := flags.Bool("list", false, "print the names of the checks and end")
+	seed := flags.Uint64("seed", 1, "what the writers' random choices begin with")
+	parallel := flags.Int("parallel", 3, "how many checks run at the same time")
+	patience := flags.Duration("timeout", 5*time.Minute, "the most that a check may take")
+	age := flags.Duration("history-age", 80*time.Second,
 		"how long the server may keep each change, however many there are")
-	logs := flag.Bool("logs", false, "show what client-go logs")
-	flag.Parse()
+	logs := flags.Bool("logs", false, "show what client-go logs")
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		return err
+	}
 
 	picked, err := regexp.Compile(*pick)
 	if err != nil {
@@ -61,9 +70,9 @@ func run() error {
 		return nil
 	}
 	if !*logs {
-		klog.LogToStderr(false)
-		klog.SetOutput(io.Discard)
+		klog.SetLogger(logr.Discard())
 	}
+	log.SetLogger(klog.Background())
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = *kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(

@@ -91,11 +91,16 @@ impl<'a> Circumstances<'a> {
     /// What a column means is prose for people, unless the conversation wrote it.
     fn column(&self, mut column: Value) -> Value {
         if let Some(Value::String(prose)) = column.get_mut("description")
-            && !(prose.is_empty() || self.said.contains(prose.as_str()))
+            && !(prose.is_empty() || self.described(prose))
         {
             "<description>".clone_into(prose);
         }
         self.apply(column)
+    }
+
+    fn described(&self, prose: &str) -> bool {
+        let [close, apart] = [":", ": "].map(|colon| format!("\"description\"{colon}\"{prose}\""));
+        self.said.contains(&close) || self.said.contains(&apart)
     }
 
     /// A cell of a table may say how long ago something was, or what was drawn by lot.

@@ -175,12 +175,12 @@ fn version(fields: &Map<String, Value>, within: Within) -> Option<Version> {
     }
 }
 
-/// Only its event says that something is a bookmark, and so is what its table holds.
+/// Only its event says that something is a bookmark, with all that is in it.
 fn below(fields: &Map<String, Value>, key: &str, within: Within) -> Within {
     let bookmark = fields.get("type").and_then(Value::as_str) == Some("BOOKMARK");
-    match bookmark && key == "object" {
+    match within == Within::Bookmark || (bookmark && key == "object") {
         true => Within::Bookmark,
-        false => within,
+        false => Within::Anything,
     }
 }
 

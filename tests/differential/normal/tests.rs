@@ -122,6 +122,11 @@ fn a_bookmark_is_a_moment() {
     };
     assert_eq!(event("BOOKMARK"), "<at v 1>");
     assert_eq!(event("ADDED"), "<v 2>");
+    let table = json!({"kind": "Table", "rows": [{"object": object("7")}]});
+    let table = json!({"type": "BOOKMARK", "object": table});
+    let (real, _) = both(json!([object("5"), table]), json!([object("5"), table]));
+    let row = &real[1]["object"]["rows"][0]["object"];
+    assert_eq!(row["metadata"]["resourceVersion"], "<at v 1>");
 }
 
 #[test]

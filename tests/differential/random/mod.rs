@@ -87,7 +87,7 @@ async fn one(servers: &Servers, seed: u64, part: usize) -> Outcome {
     let own = seed.wrapping_mul(1000).wrapping_add(part as u64);
     let text = text(own, STEPS);
     let conversation = Conversation::parse(&path, &text).unwrap_or_else(|error| panic!("{error}"));
-    let played = Box::pin(corpus::play_one(servers, &conversation)).await;
+    let played = corpus::play_one(servers, &conversation).await;
     let failed = |finding: &&Finding| {
         matches!(
             finding.what,

@@ -12,6 +12,7 @@ mod objects; // resources: reads here, writes where they are done
 mod paths; // health, version, discovery, schemas, keys
 mod reviews; // questions that are asked as objects
 mod answer; // an answer -> an HTTP response
+mod gzip; // pieces -> fewer bytes
 mod payload; // a response's body, made while the client reads
 mod feed; // the log -> what the server itself must know: permissions and custom kinds
 

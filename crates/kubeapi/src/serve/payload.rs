@@ -1,16 +1,14 @@
 //! A response's body: whole, or made piece by piece while the client reads.
 
-use std::io::Write;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use http_body::{Body, Frame, SizeHint};
 
+use super::gzip::Gzip;
 use super::limits::Pass;
 use super::patience::Busy;
 use crate::Status;
@@ -20,7 +18,7 @@ use crate::read::watch::{Turn, Watching};
 /// The body of every response.
 pub(super) struct Payload {
     source: Source,
-    gzip: Option<GzEncoder<Vec<u8>>>,
+    gzip: Option<Gzip>,
     /// Places that the response holds until its last byte is taken.
     _passes: Vec<Pass>,
     flow: Arc<Flow>,
@@ -130,7 +128,7 @@ impl Payload {
             Source::Watch(_) => false,
         };
         if worth {
-            self.gzip = Some(GzEncoder::new(Vec::new(), Compression::fast()));
+            self.gzip = Some(Gzip::new());
         }
         self
     }
@@ -210,17 +208,15 @@ impl Body for Payload {
             };
             match piece {
                 Some(piece) => {
-                    gzip.write_all(&piece).expect("memory takes all bytes");
-                    let made = std::mem::take(gzip.get_mut());
+                    let made = gzip.piece(&piece);
                     if !made.is_empty() {
                         return Poll::Ready(Some(Ok(Frame::data(made.into()))));
                     }
                 }
                 None => {
                     let gzip = this.gzip.take().expect("it was there a line above");
-                    let rest = gzip.finish().expect("memory takes all bytes");
                     this.source = Source::Full(None);
-                    return Poll::Ready(Some(Ok(Frame::data(rest.into()))));
+                    return Poll::Ready(Some(Ok(Frame::data(gzip.finish().into()))));
                 }
             }
         }

@@ -140,7 +140,8 @@ async fn refusals_have_the_shape_that_clients_read() {
         }
         for path in ["/apis/none.example/v1/things", "/nowhere", "/healthz/none"] {
             let reply = stage.client.get(path).await;
-            assert_eq!((reply.status, reply.text()), (404, "404 page not found\n"));
+            assert_eq!(reply.status, 404, "{path}");
+            assert_eq!(reply.text(), "404 page not found\n");
             assert_eq!(reply.header("x-content-type-options"), "nosniff");
         }
     })
