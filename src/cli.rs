@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::config::value::{Connections, Grace, Listen, LogFormat, LogLevel, ServerName};
+use crate::config::value::{Connections, Grace, History, Listen, LogFormat, LogLevel, ServerName};
 
 /// Keeps each edge node's part of a Kubernetes cluster present, current and usable on the node.
 #[derive(Parser)]
@@ -135,6 +135,15 @@ pub(crate) struct UpFlags {
         value_name = "DURATION"
     )]
     pub(crate) shutdown_grace: Option<Grace>,
+    /// How long changes are kept for watchers that come back [default: 10m, and the last 1000]
+    #[arg(
+        long,
+        env = "HOLDFAST_HISTORY",
+        hide_env_values = true,
+        allow_hyphen_values = true,
+        value_name = "DURATION"
+    )]
+    pub(crate) history: Option<History>,
 }
 
 /// The flags that say how the log looks.

@@ -14,7 +14,7 @@ fn problem(text: &str) -> String {
 fn a_file_with_every_setting_is_read() {
     let file = load_text(
         "dataDir: /var/lib/holdfast\nlisten: '[::1]:6443'\nephemeral: true\n\
-         serverNames: [edge.example, 192.0.2.7]\nshutdownGrace: 1m30s\n\
+         serverNames: [edge.example, 192.0.2.7]\nshutdownGrace: 1m30s\nhistory: 1h\n\
          limits:\n  connections: 500\nlog:\n  format: json\n  level: debug\n",
     )
     .unwrap();
@@ -24,6 +24,7 @@ fn a_file_with_every_setting_is_read() {
     let names = ["edge.example", "192.0.2.7"].map(|name| name.parse().unwrap());
     assert_eq!(file.server_names.as_deref(), Some(&names[..]));
     assert_eq!(file.shutdown_grace, Some("90s".parse().unwrap()));
+    assert_eq!(file.history, Some("60m".parse().unwrap()));
     assert_eq!(file.connections_max, Some(Connections(500)));
     assert_eq!(
         (file.log_format, file.log_level),
@@ -101,6 +102,8 @@ fn wrong_values_are_told_with_key_and_place() {
             "1:16: shutdownGrace: \"11m\" is not",
         ),
         ("shutdownGrace: 5\n", "1:16: shutdownGrace: \"5\" is not"),
+        ("history: 0s\n", "1:10: history: \"0s\" is not"),
+        ("history: 25h\n", "1:10: history: \"25h\" is not"),
         (
             "limits:\n  connections: 0\n",
             "2:16: limits.connections: \"0\"",

@@ -115,6 +115,29 @@ impl FromStr for Grace {
     }
 }
 
+/// How long changes are kept for those who ask what came after a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct History(pub(crate) Duration);
+
+impl FromStr for History {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        const BOUNDS: std::ops::RangeInclusive<SignedDuration> =
+            SignedDuration::from_secs(1)..=SignedDuration::from_hours(24);
+        let wrong = || {
+            Wrong(format!(
+                "{text:?} is not a duration from 1s to 24h, such as 30m"
+            ))
+        };
+        let duration: SignedDuration = text.parse().map_err(|_| wrong())?;
+        match Duration::try_from(duration) {
+            Ok(positive) if BOUNDS.contains(&duration) => Ok(History(positive)),
+            _ => Err(wrong()),
+        }
+    }
+}
+
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogFormat {

@@ -18,6 +18,7 @@ pub(super) struct Document {
     pub(super) ephemeral: Option<Setting>,
     pub(super) server_names: Option<Vec<Setting>>,
     pub(super) shutdown_grace: Option<Setting>,
+    pub(super) history: Option<Setting>,
     pub(super) limits: Option<Limits>,
     pub(super) log: Option<Log>,
 }

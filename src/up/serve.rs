@@ -14,7 +14,7 @@ use kubeapi::write::desk::Desk;
 use kubeapi::write::kinds::service::AddressRange;
 use kubeapi::write::token_request::TokenMaker;
 use store::disk::{Disk, memory::MemoryDisk, real::RealDisk};
-use store::{Authority, Options};
+use store::{Authority, Options, Retention};
 
 use super::identity::Identity;
 use super::settings::{Settings, Storage};
@@ -120,6 +120,16 @@ fn open(settings: &Settings, clock: Clock) -> anyhow::Result<Authority> {
         Storage::Memory => Arc::new(MemoryDisk::default()),
         Storage::Disk => Arc::new(RealDisk::open(&folder).context("the store's folder")?),
     };
-    let opened = Authority::open(disk, Options::new("cluster"), clock);
+    let mut options = Options::new("cluster");
+    if let Some(age_max) = settings.history {
+        // Who names a time means it for every change, also for the last thousand.
+        let events_min = 0;
+        options.retention = Retention {
+            age_max,
+            events_min,
+            ..options.retention
+        };
+    }
+    let opened = Authority::open(disk, options, clock);
     opened.with_context(|| format!("the store in {} cannot be opened", folder.display()))
 }

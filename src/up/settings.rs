@@ -22,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) server_names: Vec<ServerName>,
     pub(crate) connections_max: u32,
     pub(crate) shutdown_grace: Duration,
+    /// How long changes are kept; nothing for what the store thinks right.
+    pub(crate) history: Option<Duration>,
 }
 
 /// Where the cluster's objects are kept.
@@ -98,6 +100,7 @@ impl Settings {
             server_names: flags.server_names.or(file.server_names).unwrap_or_default(),
             connections_max: connections_max.map_or(DEFAULT_CONNECTIONS, |count| count.0),
             shutdown_grace: shutdown_grace.map_or(DEFAULT_GRACE, |grace| grace.0),
+            history: flags.history.or(file.history).map(|history| history.0),
         })
     }
 }
@@ -153,6 +156,7 @@ mod tests {
         assert_eq!(settings.listen, "127.0.0.1:6443".parse().unwrap());
         assert_eq!(settings.storage, Storage::Disk);
         assert_eq!(settings.shutdown_grace, Duration::from_secs(10));
+        assert_eq!(settings.history, None);
     }
 
     #[test]

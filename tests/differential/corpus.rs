@@ -7,7 +7,7 @@ use host::Clock;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::compare::{self, Finding, Turn};
+use crate::compare::{self, Finding, Turn, What, Whose};
 use crate::conversation::{Conversation, Size};
 use crate::normal::{self, Pair};
 use crate::servers::Servers;
@@ -93,17 +93,12 @@ pub(crate) async fn play_all(servers: &Arc<Servers>, all: Vec<Conversation>) -> 
 pub(crate) async fn play_one(servers: &Servers, conversation: &Conversation) -> Played {
     let namespace = format!("{}{}", conversation.namespace(), servers.suffix);
     let (real, ours) = tokio::join!(
-        play::play(conversation, &servers.real, &namespace),
-        play::play(conversation, &servers.ours, &namespace),
+        Box::pin(play::play(conversation, &servers.real, &namespace)),
+        Box::pin(play::play(conversation, &servers.ours, &namespace)),
     );
     let (real, ours) = match (real, ours) {
         (Ok(real), Ok(ours)) => (real, ours),
-        (real, ours) => panic!(
-            "{}: real: {:?}, ours: {:?}",
-            conversation.path,
-            real.err(),
-            ours.err()
-        ),
+        (real, ours) => return Played::not_begun(conversation, real.err(), ours.err()),
     };
     let lines: Vec<_> = real
         .iter()
@@ -133,6 +128,25 @@ pub(crate) async fn play_one(servers: &Servers, conversation: &Conversation) -> 
     let findings = compare::findings(conversation, turns);
     text.push_str(&report::findings(conversation, &findings));
     Played { text, findings }
+}
+
+impl Played {
+    /// The conversation's namespace could not be had.
+    fn not_begun(conversation: &Conversation, real: Option<String>, ours: Option<String>) -> Self {
+        let side = |name: &str, why: Option<String>| why.map(|why| format!("{name}: {why}"));
+        let why = [side("real", real), side("ours", ours)];
+        let why: Vec<_> = why.into_iter().flatten().collect();
+        let findings = vec![Finding {
+            step: 0,
+            request: "the namespace of the conversation".to_owned(),
+            what: What::Failed {
+                whose: Whose::One,
+                why: why.join("; "),
+            },
+        }];
+        let text = report::findings(conversation, &findings);
+        Self { text, findings }
+    }
 }
 
 impl Outcome {

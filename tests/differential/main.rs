@@ -16,6 +16,7 @@ mod random; //       a seed          -> conversations
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use host::Clock;
 use servers::Servers;
@@ -27,7 +28,7 @@ async fn the_corpus_is_answered_alike() {
     let conversations = corpus::conversations(&words);
     assert!(!conversations.is_empty(), "no file's path has {words:?}");
     let run = Clock::machine().wall().as_second();
-    let servers = Arc::new(tokio::task::block_in_place(|| Servers::find(run)));
+    let servers = Arc::new(tokio::task::block_in_place(|| Servers::find(run, SHORT)));
     corpus::play_all(&servers, conversations)
         .await
         .expect_alike();
@@ -45,7 +46,7 @@ async fn random_conversations_are_answered_alike() {
     let steps = number("DIFFERENTIAL_STEPS").unwrap_or(RANDOM_STEPS);
     let steps = usize::try_from(steps).expect("a number of steps");
     let run = Clock::machine().wall().as_second();
-    let servers = Arc::new(tokio::task::block_in_place(|| Servers::find(run)));
+    let servers = Arc::new(tokio::task::block_in_place(|| Servers::find(run, LONG)));
     let outcome = random::run(&servers, seeds, steps).await;
     let random::Outcome {
         steps,
@@ -65,6 +66,20 @@ async fn random_conversations_are_answered_alike() {
         failed * 10 < steps,
         "{failed} of {steps} steps could not be asked: a hollow run"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn our_own_server_is_answered_alike_by_another_of_its_kind() {
+    let servers = Arc::new(tokio::task::block_in_place(|| Servers::ours_twice(LONG)));
+    let conversations = ["life/configmap", "watch/label", "access/node"];
+    let conversations = conversations
+        .iter()
+        .flat_map(|words| corpus::conversations(words));
+    let outcome = corpus::play_all(&servers, conversations.collect()).await;
+    outcome.expect_alike();
+    let outcome = random::run(&servers, vec![1], 160).await;
+    let differences = outcome.differences.join("\n");
+    assert!(differences.is_empty(), "{differences}");
 }
 
 #[test]
@@ -130,6 +145,11 @@ fn entries(text: &str) -> BTreeSet<u32> {
     };
     section.filter_map(number).collect()
 }
+
+/// How much history both servers keep at least. Short, so that conversations can wait for its end;
+/// long, so that random ones never meet it.
+const SHORT: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(600);
 
 /// The seeds of a run without others, so that one can be repeated.
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];

@@ -117,7 +117,10 @@ impl Reference {
             return Ok(Self::Fill(count));
         }
         let (head, path) = inside.split_once('.').unwrap_or((inside, ""));
-        let sign = head.find(['+', '-']);
+        // A name may have a dash in it.
+        let sign = head
+            .rfind(['+', '-'])
+            .filter(|_| !names.answers.contains(head));
         let (answer, plus) = head.split_at(sign.unwrap_or(head.len()));
         if !names.answers.contains(answer) {
             return Err(format!(
@@ -208,6 +211,7 @@ mod tests {
     fn filled(text: &str) -> Result<String, String> {
         let mut names = Names::default();
         names.add_answer("made").unwrap();
+        names.add_answer("made-1").unwrap();
         Template::parse(text, &names)?.fill(&known())
     }
 
@@ -219,7 +223,7 @@ mod tests {
             "v=41"
         );
         assert_eq!(filled("{{made+2.metadata.resourceVersion}}").unwrap(), "43");
-        assert_eq!(filled("{{made-1.metadata.resourceVersion}}").unwrap(), "40");
+        assert_eq!(filled("{{made-2.metadata.resourceVersion}}").unwrap(), "39");
         assert_eq!(filled("{{made.items.0.n}}").unwrap(), "7");
         assert_eq!(
             filled(r#"{"a":{"b":"{{fill 3}}"}}"#).unwrap(),
@@ -230,6 +234,12 @@ mod tests {
     #[test]
     fn keys_with_dots_are_found() {
         assert_eq!(filled("{{made.metadata.annotations.a.b/c}}").unwrap(), "d");
+    }
+
+    #[test]
+    fn a_dash_in_a_name_takes_nothing_away() {
+        let missing = filled("{{made-1.metadata.resourceVersion}}").unwrap_err();
+        assert_eq!(missing, "the answer made-1 has no metadata.resourceVersion");
     }
 
     #[test]

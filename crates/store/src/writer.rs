@@ -16,8 +16,10 @@ use crate::recover::OpenError;
 const REQUESTS_MAX: usize = 1024;
 /// Bytes that one sync makes durable at most; what comes later waits for the next.
 const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// How often old history is dropped although nothing is written.
+/// How often old history is dropped although nothing is written, if it is kept that long.
 const TRIM_EVERY: Duration = Duration::from_secs(30);
+/// However short history is, it is not looked after more often than this.
+const TRIM_EVERY_MIN: Duration = Duration::from_secs(1);
 
 /// Decides what a request does to the log. Two lives: the authority, and the replica.
 pub(crate) trait Feeder: Send + 'static {
@@ -164,9 +166,10 @@ fn run<F: Feeder>(
         .enable_time()
         .build();
     let runtime = runtime.expect("a runtime that only keeps time needs nothing of the system");
+    let trim_every = log.history_age_max().clamp(TRIM_EVERY_MIN, TRIM_EVERY);
     let mut trims = runtime.block_on(async {
-        let first = tokio::time::Instant::now() + TRIM_EVERY;
-        tokio::time::interval_at(first, TRIM_EVERY)
+        let first = tokio::time::Instant::now() + trim_every;
+        tokio::time::interval_at(first, trim_every)
     });
     trims.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut quiet = true;
@@ -217,21 +220,21 @@ fn serve<F: Feeder>(
     let mut taken = 0;
     while let Some((request, answer)) = next {
         taken += 1;
-        match feeder.decide(request, log) {
-            Ok(decided) => waiting.push((answer, decided)),
-            // Nobody is told less because the caller left.
-            Err(refusal) => drop(answer.send(Err(refusal))),
-        }
+        waiting.push((answer, feeder.decide(request, log)));
         // Requests that are refused add no bytes: a flood of them must not hold up the others.
         let full = log.staged_bytes() >= GROUP_BYTES_MAX || taken >= REQUESTS_MAX;
         next = if full { None } else { inbox.try_recv().ok() };
     }
     let synced = log.sync();
     for (answer, decided) in waiting {
-        let result = match &synced {
-            Ok(durable) => Ok((decided, *durable)),
-            Err(failed) => Err(failed.clone().into()),
+        let result = match (decided, &synced) {
+            (Ok(decided), Ok(durable)) => Ok((decided, *durable)),
+            (Ok(_), Err(failed)) => Err(failed.clone().into()),
+            // It may rest on what was only staged when it was decided. Told before that can be
+            // read, the caller would decide the same again, as fast as it can.
+            (Err(refusal), _) => Err(refusal),
         };
+        // Nobody is told less because the caller left.
         drop(answer.send(result));
     }
 }

@@ -56,6 +56,8 @@ pub(crate) enum Whose {
     Both,
     /// Only the real one, or each in its own way.
     Real,
+    /// One of them, which its own words name.
+    One,
 }
 
 /// Keys of an answer which say that it did not come as asked. On the real side, that is the file's

@@ -3,9 +3,6 @@
 use super::{Act, Ask, BadFile, Bookmarks, Conversation, Count, Differs, Step, Subset, Until, Who};
 use crate::values::{Names, Template};
 
-/// Methods that a request may have. `EVENTS` is ours.
-const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-
 /// A thing that can be wrong in a line, without its place.
 type Line<T> = Result<T, String>;
 
@@ -174,29 +171,28 @@ impl Reader<'_> {
 
     fn act(&mut self, lines: &Numbered<'_>, said: &Directives) -> Result<Act, (usize, String)> {
         let (number, line) = lines[0];
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words.as_slice() {
-            ["EVENTS", stream, count @ ..] => {
-                let act = self.events(stream, count, said);
+        match line.trim().split_once(' ') {
+            Some(("EVENTS", words)) => {
+                let act = self.events(words, said);
                 if let Some((extra, _)) = lines[1..].iter().find(|(_, line)| !is_comment(line)) {
                     return Err((*extra, "nothing follows EVENTS".to_owned()));
                 }
                 act.map_err(|why| (number, why))
             }
-            [method, target] if METHODS.contains(method) => {
-                let ask = self.ask(method, target, lines)?;
-                self.asked(ask, target, said).map_err(|why| (number, why))
+            Some((method, target)) if is_method(method) => {
+                let ask = self.ask(method, target.trim(), lines)?;
+                self.asked(ask, said).map_err(|why| (number, why))
             }
             _ => {
-                let methods = METHODS.join(", ");
-                let why =
-                    format!("neither EVENTS STREAM COUNT nor METHOD TARGET (one of {methods})");
+                let why = "neither EVENTS STREAM COUNT nor METHOD TARGET".to_owned();
                 Err((number, why))
             }
         }
     }
 
-    fn events(&self, stream: &str, count: &[&str], said: &Directives) -> Line<Act> {
+    fn events(&self, words: &str, said: &Directives) -> Line<Act> {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let (stream, count) = words.split_first().unwrap_or((&"", &[]));
         if !self.names.has_stream(stream) {
             return Err(format!("no step before this one has # @watch {stream}"));
         }
@@ -213,7 +209,7 @@ impl Reader<'_> {
             _ => return Err("EVENTS W COUNT, EVENTS W end or EVENTS W until PATH=VALUE".to_owned()),
         };
         Ok(Act::Events {
-            stream: stream.to_owned(),
+            stream: (*stream).to_owned(),
             count,
         })
     }
@@ -252,13 +248,8 @@ impl Reader<'_> {
         })
     }
 
-    fn asked(&mut self, ask: Ask, target: &str, said: &Directives) -> Line<Act> {
+    fn asked(&mut self, ask: Ask, said: &Directives) -> Line<Act> {
         let Some(stream) = &said.stream else {
-            let (_, query) = target.split_once('?').unwrap_or_default();
-            let watches = |pair: &str| pair == "watch=1" || pair == "watch=true";
-            if ask.method == "GET" && query.split('&').any(watches) {
-                return Err("a watch has # @watch NAME: its answer does not end".to_owned());
-            }
             return Ok(Act::Ask(ask));
         };
         if said.repeat != 1 || said.until.is_some() || said.name.is_some() {
@@ -277,11 +268,20 @@ impl Reader<'_> {
     }
 }
 
+/// Also one that no server knows: how it is refused can be compared.
+fn is_method(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
 fn plain_name(name: &str) -> Line<String> {
-    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let plain = name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
     match plain {
         true => Ok(name.to_owned()),
-        false => Err(format!("{name:?}: a name has letters, digits and _ only")),
+        false => Err(format!(
+            "{name:?}: a name has letters, digits, - and _ only"
+        )),
     }
 }
 

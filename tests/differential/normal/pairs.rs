@@ -1,7 +1,7 @@
 //! Uids and versions, numbered on each side by what stands in the same place on both sides.
 //!
-//! A pair that does not fit what was paired before gets no number, nor does what only one side shows:
-//! one difference would otherwise shift all numbers after it, and be told many times.
+//! A pair that does not fit what was paired before gets no number, nor does what only one side
+//! shows: one difference would otherwise shift all numbers after it, and be told many times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -74,7 +74,7 @@ impl Learned {
                 let sorted: BTreeMap<_, _> = left.iter().collect();
                 for (key, real) in sorted {
                     if let Some(ours) = right.get(key.as_str()) {
-                        self.learn(real, ours, below(left, key));
+                        self.learn(real, ours, below(left, key, within));
                     }
                 }
             }
@@ -117,7 +117,7 @@ impl Names {
                 let keys: Vec<String> = fields.keys().cloned().collect();
                 let version = version(fields, within);
                 for key in keys {
-                    let below = below(fields, &key);
+                    let below = below(fields, &key, within);
                     if let Some(value) = fields.get_mut(&key) {
                         self.rename(value, below, said);
                     }
@@ -175,12 +175,12 @@ fn version(fields: &Map<String, Value>, within: Within) -> Option<Version> {
     }
 }
 
-/// Only its event says that something is a bookmark.
-fn below(fields: &Map<String, Value>, key: &str) -> Within {
+/// Only its event says that something is a bookmark, with all that is in it.
+fn below(fields: &Map<String, Value>, key: &str, within: Within) -> Within {
     let bookmark = fields.get("type").and_then(Value::as_str) == Some("BOOKMARK");
     match bookmark && key == "object" {
         true => Within::Bookmark,
-        false => Within::Anything,
+        false => within,
     }
 }
 

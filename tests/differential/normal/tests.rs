@@ -95,7 +95,11 @@ fn a_version_that_goes_back_or_stays_is_a_difference() {
 
 #[test]
 fn a_list_lies_at_or_after_an_object() {
-    let list = |version: &str| json!({"kind": "PodList", "items": [], "metadata": {"resourceVersion": version}});
+    let list = |version: &str| {
+        let mut list = object(version);
+        list["items"] = json!([]);
+        list
+    };
     let (real, ours) = both(
         json!([object("10"), list("17"), object("20")]),
         json!([object("1"), list("1"), object("2")]),
@@ -118,6 +122,20 @@ fn a_bookmark_is_a_moment() {
     };
     assert_eq!(event("BOOKMARK"), "<at v 1>");
     assert_eq!(event("ADDED"), "<v 2>");
+    let table = json!({"kind": "Table", "rows": [{"object": object("7")}]});
+    let table = json!({"type": "BOOKMARK", "object": table});
+    let (real, _) = both(json!([object("5"), table]), json!([object("5"), table]));
+    let row = &real[1]["object"]["rows"][0]["object"];
+    assert_eq!(row["metadata"]["resourceVersion"], "<at v 1>");
+}
+
+#[test]
+fn a_bookmark_in_the_row_of_a_table_is_one() {
+    let table = json!({"kind": "Table", "rows": [{"object": object("7")}]});
+    let event = json!({"type": "BOOKMARK", "object": table});
+    let (real, _) = both(json!([object("5"), event]), json!([object("5"), event]));
+    let row = &real[1]["object"]["rows"][0];
+    assert_eq!(row["object"]["metadata"]["resourceVersion"], "<at v 1>");
 }
 
 #[test]
@@ -204,6 +222,16 @@ fn generated_names_are_made_alike_wherever_they_stand() {
 }
 
 #[test]
+fn the_same_cause_is_named_once() {
+    let cause = json!({"field": "metadata.uid", "message": "field is immutable"});
+    let other = json!({"field": "metadata.name", "message": "field is immutable"});
+    assert_eq!(
+        one(json!({"causes": [cause, other, cause]})),
+        json!({"causes": [cause, other]})
+    );
+}
+
+#[test]
 fn the_volume_of_a_pods_token_and_prose_have_words() {
     let pod = json!({"volumes": [{"name": "kube-api-access-x7kqz"}, {"name": "other-x7kqz"}]});
     let expected =
@@ -250,5 +278,12 @@ fn versions_in_the_words_of_errors_are_made_alike() {
 fn ages_are_made_alike_in_cells_only() {
     let value = json!({"cells": ["a", "12s", "1m5s", "5", 3], "timeout": "12s"});
     let expected = json!({"cells": ["a", "<age>", "<age>", "5", 3], "timeout": "12s"});
+    assert_eq!(one(value), expected);
+}
+
+#[test]
+fn what_was_drawn_is_made_alike_in_cells_too() {
+    let value = json!({"cells": ["10.0.0.7", "80:30123/TCP,81:31000/UDP", "80/TCP"]});
+    let expected = json!({"cells": ["<ip>", "80:<port>/TCP,81:<port>/UDP", "80/TCP"]});
     assert_eq!(one(value), expected);
 }

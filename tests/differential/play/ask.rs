@@ -17,6 +17,7 @@ const BODY_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// A request, and how it is told of.
 pub(super) struct Request {
     pub(super) line: String,
+    pub(super) is_watch: bool,
     pub(super) http: hyper::Request<Full<Bytes>>,
 }
 
@@ -38,7 +39,14 @@ pub(super) fn request(ask: &Ask, known: &Known) -> Result<Request, String> {
     let line = format!("{} {target}", ask.method);
     let http = request.body(Full::new(body.unwrap_or_default().into()));
     let http = http.map_err(|error| format!("{line} cannot be sent: {error}"))?;
-    Ok(Request { line, http })
+    let (_, query) = target.split_once('?').unwrap_or_default();
+    let mut pairs = query.split('&');
+    let is_watch = pairs.any(|pair| pair == "watch=1" || pair == "watch=true");
+    Ok(Request {
+        line,
+        is_watch,
+        http,
+    })
 }
 
 /// A body as it was before it was compressed.

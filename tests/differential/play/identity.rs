@@ -33,8 +33,9 @@ impl<'a> Doors<'a> {
         }
     }
 
-    /// Asks as somebody. A server ends the connections of people whom it does not know, so a
-    /// request that could not be sent any more is sent over another one.
+    /// Asks as somebody. A server may end a connection while it is idle: what could not be sent any
+    /// more is sent over another one. It always ends those of people whom it does not know, so each
+    /// of their requests has one of its own.
     pub(super) async fn ask(
         &mut self,
         who: &Who,
@@ -42,6 +43,9 @@ impl<'a> Doors<'a> {
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, String> {
         let person = person(who, known)?;
+        if person.is_none() {
+            self.clients.remove(&person);
+        }
         let client = self.open(&person).await?;
         let mut answer = client.ask(request.clone()).await;
         if matches!(answer, Err(Error::Unsent(_))) {

@@ -21,8 +21,9 @@ use stream::{Missing, Stream};
 
 /// How long a request may take: longer than any time that a server is asked to wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
-/// How long `@until` waits, and between two tries.
-const UNTIL_WITHIN: Duration = Duration::from_secs(30);
+/// How long `@until` waits, and between two tries. The longest that is waited for is that history
+/// goes, which a real server lets go at half of this and a little more.
+const UNTIL_WITHIN: Duration = Duration::from_secs(60);
 const UNTIL_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// The headers that are compared: those that clients act on.
@@ -146,7 +147,11 @@ impl Player<'_> {
     async fn whole(&mut self, step: &Step, request: ask::Request) -> Result<Value, String> {
         let exchange = async {
             let asked = self.doors.ask(&step.who, &self.known, request.http).await;
-            let whole = Answer::whole(asked?).await;
+            let answer = asked?;
+            if answer.status() == 200 && request.is_watch {
+                return Err("a watch has # @watch NAME: its answer does not end".to_owned());
+            }
+            let whole = Answer::whole(answer).await;
             whole.map_err(|error| error.to_string())
         };
         let answer = timeout(ANSWER_WITHIN, exchange).await;

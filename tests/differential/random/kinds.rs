@@ -157,9 +157,7 @@ impl Kind {
             Self::ConfigMap => json!({"data": words(lot)}),
             Self::Secret => json!({"stringData": words(lot)}),
             Self::Service => {
-                let session = lot.one_of(&["None", "ClientIP"]);
-                lot.one_of(&[0, 1]);
-                json!({"spec": {"sessionAffinity": session}})
+                json!({"spec": {"sessionAffinity": lot.one_of(&["None", "ClientIP"])}})
             }
             Self::Pod => json!({"spec": {"activeDeadlineSeconds": lot.below(3) + 100}}),
             Self::Lease => json!({"spec": {"leaseTransitions": lot.below(5)}}),
@@ -202,8 +200,8 @@ fn service(lot: &mut Lot) -> Value {
         0 => json!({"clusterIP": "None", "ports": [{"port": port}]}),
         1 => json!({"type": "ExternalName", "externalName": "example.com"}),
         2 => json!({"type": "NodePort", "ports": [{"port": port, "protocol": "UDP"}]}),
-        _ => json!({"selector": {"app": "x"},
-            "ports": [{"name": "web", "port": port, "targetPort": "http"}, {"name": "b", "port": 1}]}),
+        _ => json!({"selector": {"app": "x"}, "ports": [
+            {"name": "web", "port": port, "targetPort": "http"}, {"name": "b", "port": 1}]}),
     }
 }
 
@@ -240,21 +238,23 @@ fn thing(lot: &mut Lot) -> Value {
 
 /// The definition of the custom kind.
 pub(super) fn definition() -> Value {
+    let part = json!({"type": "object", "required": ["name"], "properties": {
+        "name": {"type": "string"}, "count": {"type": "integer", "default": 1}}});
     let spec = json!({"type": "object", "required": ["size"], "properties": {
         "size": {"type": "integer", "minimum": 0, "maximum": 10},
         "color": {"type": "string", "enum": ["red", "blue"], "default": "blue"},
-        "parts": {"type": "array", "maxItems": 3, "items": {"type": "object", "required": ["name"],
-            "properties": {"name": {"type": "string"}, "count": {"type": "integer", "default": 1}}}}}});
+        "parts": {"type": "array", "maxItems": 3, "items": part}}});
     let status = json!({"type": "object", "properties": {"ready": {"type": "boolean"}}});
+    let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "things.{{ns}}.example.com"},
         "spec": {"group": "{{ns}}.example.com", "scope": "Namespaced",
-            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+            "names": {"plural": "things", "singular": "thing",
+                "kind": "Thing", "listKind": "ThingList"},
             "versions": [{"name": "v1", "served": true, "storage": true,
                 "subresources": {"status": {}},
                 "additionalPrinterColumns": [
                     {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
                     {"name": "Ready", "type": "boolean", "jsonPath": ".status.ready"}],
-                "schema": {"openAPIV3Schema": {"type": "object",
-                    "properties": {"spec": spec, "status": status}}}}]}})
+                "schema": {"openAPIV3Schema": schema}}]}})
 }

@@ -43,6 +43,9 @@ pub(super) enum State {
     Held,
 }
 
+/// A kind of step, and how often it is taken.
+pub(super) type Weighted = (usize, fn(&mut Maker));
+
 /// What is said in a step.
 pub(super) struct Said<'a> {
     pub(super) title: String,
@@ -87,7 +90,7 @@ impl Maker {
         self.lot.one_of(&kinds)
     }
 
-    /// A kind and a name. A real server gives custom kinds and others their own rules, so all turn up.
+    /// A kind and a name.
     pub(super) fn place(&mut self) -> (Kind, &'static str) {
         (self.kind(), self.lot.one_of(&NAMES))
     }
@@ -180,12 +183,16 @@ impl Maker {
         self.write("# @until 200\n", served);
     }
 
-    /// Ends the conversation: an object that every watch sees, all events up to it, and nothing left
-    /// behind that would hold up the namespace.
+    /// Ends the conversation: an object that every watch sees, all events up to it, and nothing
+    /// left behind that would hold up the namespace.
     pub(super) fn finish(mut self) -> String {
         for kind in self.kinds.clone() {
             let mut last = kind.object("a", &mut self.lot);
             last["metadata"]["labels"] = kinds::last_labels();
+            if kind == Kind::Thing {
+                // Others may break the schema; without this one, watches would wait in vain.
+                last["spec"] = json!({"size": 1});
+            }
             self.say(Said {
                 title: format!("the last {}", kind.word()),
                 method: "POST",

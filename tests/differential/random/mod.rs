@@ -1,11 +1,12 @@
 //! Random conversations: from a seed, always the same. Pure, but for the playing of them.
 //!
 //! A conversation is made as text in the form of the corpus, so that whatever is found can be added
-//! to it. What is asked should mostly succeed, so the maker keeps a rough idea of what is there; where
-//! it is wrong, both servers fail alike and nothing is lost but a step.
+//! to it. What is asked should mostly succeed, so the maker keeps a rough idea of what is there;
+//! where it is wrong, both servers fail alike and nothing is lost but a step.
 //!
-//! Left out is what a real server does in its own time or by chance: reads of version 0 without a
-//! current list before them, deletions that a garbage collector completes, generated names in lists.
+//! Left out is what a real server does in its own time or by chance: reads of the past without a
+//! current list before them, deletions that a garbage collector completes, generated names in
+//! lists.
 
 mod kinds; // what the conversations are about
 mod lot; // chance that can be repeated

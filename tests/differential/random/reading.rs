@@ -1,7 +1,7 @@
 //! Gets, lists and watches.
 
 use super::kinds::{Kind, LABEL_SELECTORS};
-use super::maker::{Maker, Said};
+use super::maker::{Maker, Said, Weighted};
 
 const TABLE: (&str, &str) = ("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
 const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
@@ -9,7 +9,7 @@ const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;
 
 /// Adds one read.
 pub(super) fn step(maker: &mut Maker) {
-    let reads: [(usize, fn(&mut Maker)); 5] = [
+    let reads: [Weighted; 5] = [
         (20, get),
         (32, list),
         (12, page),
@@ -37,7 +37,7 @@ pub(super) fn encoded(value: &str) -> String {
 }
 
 /// A list of now. What a server keeps in memory is current after it, so that a read which takes
-/// anything has one answer only.
+/// what is older has one answer only.
 fn refresh(maker: &mut Maker, kind: Kind) {
     let answer = maker.say(Said {
         title: format!("every {} now", kind.word()),
@@ -57,7 +57,10 @@ fn get(maker: &mut Maker) {
             "?resourceVersion=0".to_owned()
         }
         1 => match maker.version(kind) {
-            Some(version) => format!("?resourceVersion={version}"),
+            Some(version) => {
+                refresh(maker, kind);
+                format!("?resourceVersion={version}")
+            }
             None => String::new(),
         },
         _ => String::new(),
@@ -109,8 +112,12 @@ fn list(maker: &mut Maker) {
             refresh(maker, kind);
             "&resourceVersion=0&resourceVersionMatch=NotOlderThan".to_owned()
         }
-        (2, Some(version)) => format!("&resourceVersion={version}"),
+        (2, Some(version)) => {
+            refresh(maker, kind);
+            format!("&resourceVersion={version}")
+        }
         (3, Some(version)) => {
+            refresh(maker, kind);
             format!("&resourceVersion={version}&resourceVersionMatch=NotOlderThan")
         }
         (4 | 5, Some(version)) => format!("&resourceVersion={version}&resourceVersionMatch=Exact"),

@@ -1,14 +1,18 @@
 //! The shortest conversation that still differs: steps are left out while it does.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::compare::{Finding, What, Whose};
 use crate::conversation::Conversation;
 use crate::corpus;
 use crate::servers::Servers;
 
-/// How often a conversation is played to make it shorter.
+/// How often a conversation is played to make it shorter, and for how long.
 const TRIES_MAX: usize = 120;
+const TIME_MAX: Duration = Duration::from_secs(120);
 
 /// A short conversation that differs.
 pub(super) struct Short {
@@ -25,42 +29,75 @@ struct Sign {
     paths: BTreeSet<String>,
 }
 
-/// Leaves out steps, first many at a time and then one by one.
+/// Leaves out steps of a conversation while the same still differs.
 pub(super) async fn shortest(
     servers: &Servers,
     conversation: &Conversation,
     finding: &Finding,
 ) -> Short {
-    let wanted = sign(conversation, finding);
-    let mut steps: Vec<&str> = conversation
-        .steps
-        .iter()
-        .map(|step| step.source.as_str())
-        .collect();
+    let steps = conversation.steps.iter();
+    let steps: Vec<&str> = steps.map(|step| step.source.as_str()).collect();
     let mut tries = Tries {
         servers,
         conversation,
-        wanted,
+        wanted: sign(conversation, finding),
         left: TRIES_MAX,
+        end: Instant::now() + TIME_MAX,
     };
-    let mut size = steps.len() / 2;
-    while size > 0 {
-        let mut start = steps.len().saturating_sub(size);
-        loop {
-            let end = (start + size).min(steps.len());
-            let mut fewer = steps.clone();
-            fewer.drain(start..end);
-            if tries.differ(&fewer).await {
-                steps = fewer;
-            }
-            if start == 0 {
-                break;
-            }
-            start = start.saturating_sub(size);
-        }
-        size /= 2;
+    let mut fewest = Fewest::of(steps.len());
+    let chosen = |kept: &[usize]| -> Vec<&str> { kept.iter().map(|at| steps[*at]).collect() };
+    while let Some(fewer) = fewest.candidate() {
+        let wanted = tries.differ(&chosen(&fewer)).await;
+        fewest.judge(wanted);
     }
-    tries.told(&steps).await
+    tries.told(&chosen(&fewest.kept)).await
+}
+
+/// A search for the fewest entries that are still wanted. Entries are left out many at a time, then
+/// one by one, from the end to the beginning: what comes later rests on what came before.
+struct Fewest {
+    /// What is left.
+    kept: Vec<usize>,
+    /// How many are left out next, and up to where.
+    size: usize,
+    end: usize,
+}
+
+impl Fewest {
+    fn of(count: usize) -> Self {
+        Self {
+            kept: (0..count).collect(),
+            size: count.div_ceil(2),
+            end: count,
+        }
+    }
+
+    /// What may be enough; nothing when all was tried.
+    fn candidate(&self) -> Option<Vec<usize>> {
+        if self.size == 0 {
+            return None;
+        }
+        let mut fewer = self.kept.clone();
+        fewer.drain(self.start()..self.end);
+        Some(fewer)
+    }
+
+    /// Whether the candidate was.
+    fn judge(&mut self, wanted: bool) {
+        let start = self.start();
+        if wanted {
+            self.kept.drain(start..self.end);
+        }
+        self.end = start;
+        if self.end == 0 {
+            self.size /= 2;
+            self.end = self.kept.len();
+        }
+    }
+
+    fn start(&self) -> usize {
+        self.end.saturating_sub(self.size)
+    }
 }
 
 struct Tries<'a> {
@@ -68,6 +105,7 @@ struct Tries<'a> {
     conversation: &'a Conversation,
     wanted: Sign,
     left: usize,
+    end: Instant,
 }
 
 impl Tries<'_> {
@@ -76,7 +114,7 @@ impl Tries<'_> {
         let Ok(fewer) = self.parse(steps) else {
             return false;
         };
-        if self.left == 0 {
+        if self.left == 0 || Instant::now() > self.end {
             return false;
         }
         self.left -= 1;
@@ -115,7 +153,7 @@ impl Sign {
 fn sign(conversation: &Conversation, finding: &Finding) -> Sign {
     let paths = match &finding.what {
         What::Differs(differences) => differences.iter().map(|one| anywhere(&one.path)).collect(),
-        What::Failed { whose, why } if *whose == Whose::Real => BTreeSet::from([why.clone()]),
+        What::Failed { whose, why } if *whose != Whose::Both => BTreeSet::from([why.clone()]),
         What::Failed { .. } | What::Listed(_) => BTreeSet::new(),
     };
     Sign {
@@ -131,4 +169,37 @@ fn anywhere(path: &str) -> String {
         Err(_) => part,
     });
     parts.collect::<Vec<_>>().join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_needed_is_left_out() {
+        let needed = [7, 23, 49];
+        let mut fewest = Fewest::of(50);
+        let mut tries = 0;
+        while let Some(fewer) = fewest.candidate() {
+            tries += 1;
+            fewest.judge(needed.iter().all(|one| fewer.contains(one)));
+        }
+        assert_eq!(fewest.kept, needed);
+        assert!(tries < TRIES_MAX, "{tries}");
+    }
+
+    #[test]
+    fn where_nothing_is_needed_nothing_is_left() {
+        let mut fewest = Fewest::of(5);
+        while fewest.candidate().is_some() {
+            fewest.judge(true);
+        }
+        assert_eq!(fewest.kept, [0; 0]);
+        assert_eq!(Fewest::of(0).candidate(), None);
+    }
+
+    #[test]
+    fn a_difference_is_known_again_though_its_place_has_moved() {
+        assert_eq!(anywhere("body.items.12.spec.a1"), "body.items.*.spec.a1");
+    }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::kinds::{Kind, LABEL_SELECTORS, labels};
-use super::maker::{Maker, Said, State};
+use super::maker::{Maker, Said, State, Weighted};
 use super::reading::encoded;
 
 const MERGE: (&str, &str) = ("Content-Type", "application/merge-patch+json");
@@ -23,7 +23,7 @@ enum Meant {
 
 /// Adds one write.
 pub(super) fn step(maker: &mut Maker) {
-    let writes: [(usize, fn(&mut Maker)); 7] = [
+    let writes: [Weighted; 7] = [
         (22, create),
         (18, update),
         (22, patch),
@@ -98,6 +98,10 @@ fn spoil(maker: &mut Maker, body: &mut Value) -> bool {
 
 fn update(maker: &mut Maker) {
     let (kind, name) = maker.place_where(|state| state != State::Absent);
+    // Hardly anything of a pod can be replaced, and a real server says so by printing both pods.
+    if kind == Kind::Pod {
+        return patch(maker);
+    }
     let mut body = kind.object(name, &mut maker.lot);
     let belief = maker.belief(kind, name).clone();
     if belief.state == State::Held {
@@ -130,8 +134,7 @@ fn update(maker: &mut Maker) {
         Some(version) => known.as_ref() == Some(version),
         None => kind.takes_any_version(),
     };
-    // Most of a pod cannot be replaced.
-    if belief.state != State::Absent && fits && meant == Meant::Yes && kind != Kind::Pod {
+    if belief.state != State::Absent && fits && meant == Meant::Yes {
         stored(maker, (kind, name), answer);
     }
 }

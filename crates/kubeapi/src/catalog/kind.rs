@@ -67,6 +67,8 @@ pub struct CustomKind {
     pub storage: bool,
     /// The version that objects are stored in.
     pub stored_in: Arc<str>,
+    /// What is kept of an object when it is stored, where that is not this version's own schema.
+    pub stored_schema: Option<SchemaRef>,
     /// Unknown fields are kept everywhere (spec.preserveUnknownFields).
     pub preserve_unknown: bool,
     /// What users of this version are told, if it is deprecated.
@@ -101,6 +103,20 @@ impl Kind {
         Resource::new(&self.group, &self.plural)
     }
 
+    /// What users of this kind are told, if it is deprecated.
+    pub fn deprecation(&self) -> Option<String> {
+        match &self.custom {
+            Some(custom) => custom.deprecation.clone(),
+            None if self.group.is_empty() && &*self.kind == "Endpoints" => {
+                let instead = "discovery.k8s.io/v1 EndpointSlice";
+                Some(format!(
+                    "v1 Endpoints is deprecated in v1.33+; use {instead}"
+                ))
+            }
+            None => None,
+        }
+    }
+
     /// The resource that objects of this kind are stored under: events of both groups are the same
     /// objects.
     pub fn stored_as(&self) -> Resource {
@@ -114,6 +130,12 @@ impl Kind {
     /// form.
     pub fn is_event_view(&self) -> bool {
         &*self.group == "events.k8s.io" && &*self.plural == "events"
+    }
+
+    /// Whether objects are stored in the form in which this kind shows them.
+    pub fn is_stored_as_shown(&self) -> bool {
+        let storage = self.custom.as_ref().is_none_or(|custom| custom.storage);
+        storage && !self.is_event_view()
     }
 
     /// `apps/v1`, or `v1` in the core group.

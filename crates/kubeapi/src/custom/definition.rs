@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::Status;
+use crate::catalog::preference;
 
 /// A definition.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -270,8 +271,22 @@ impl Definition {
         let (group, kind) = (&self.spec.group, &self.spec.names.kind);
         Some(match &version.deprecation_warning {
             Some(words) => words.clone(),
-            None => format!("{group}/{} {kind} is deprecated", version.name),
+            None => {
+                let old = format!("{group}/{} {kind} is deprecated", version.name);
+                match self.successor(&version.name) {
+                    Some(better) => format!("{old}; use {group}/{better} {kind}"),
+                    None => old,
+                }
+            }
         })
+    }
+
+    /// The best version that is served and not deprecated, if it is better than this one.
+    fn successor(&self, version: &str) -> Option<&str> {
+        let others = self.spec.versions.iter();
+        let good = others.filter(|other| other.served && !other.deprecated);
+        let best = good.min_by_key(|other| preference(&other.name))?;
+        (preference(&best.name) < preference(version)).then_some(best.name.as_str())
     }
 }
 

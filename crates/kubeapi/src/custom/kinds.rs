@@ -62,11 +62,11 @@ fn kind(definition: &Definition, version: &Version) -> Result<Kind, TooDeep> {
         verbs: shared(verbs),
         subresources: parts(definition, version),
         schema: schema.map(|schema| SchemaRef::Inline(Arc::new(schema))),
-        custom: Some(Arc::new(custom(definition, version))),
+        custom: Some(Arc::new(custom(definition, version)?)),
     })
 }
 
-fn custom(definition: &Definition, version: &Version) -> CustomKind {
+fn custom(definition: &Definition, version: &Version) -> Result<CustomKind, TooDeep> {
     let columns = version
         .additional_printer_columns
         .iter()
@@ -74,7 +74,10 @@ fn custom(definition: &Definition, version: &Version) -> CustomKind {
             name: column.name.clone(),
             kind: column.r#type.clone(),
             format: column.format.clone(),
-            description: column.description.clone(),
+            description: match column.description.as_str() {
+                "" => format!("The value at {}.", column.json_path),
+                words => words.to_owned(),
+            },
             priority: column.priority,
             json_path: column.json_path.clone(),
         });
@@ -82,7 +85,9 @@ fn custom(definition: &Definition, version: &Version) -> CustomKind {
         .selectable_fields
         .iter()
         .map(|field| field.json_path.as_str().into());
-    CustomKind {
+    let stored = definition.storage_version().filter(|_| !version.storage);
+    let stored_schema = stored.and_then(Version::schema).map(structural::parse);
+    Ok(CustomKind {
         columns: columns.collect(),
         selectable: selectable.collect(),
         storage: version.storage,
@@ -90,10 +95,13 @@ fn custom(definition: &Definition, version: &Version) -> CustomKind {
             .storage_version()
             .map_or("", |stored| &stored.name)
             .into(),
+        stored_schema: stored_schema
+            .transpose()?
+            .map(|schema| SchemaRef::Inline(Arc::new(schema))),
         preserve_unknown: definition.spec.preserve_unknown_fields.unwrap_or(false),
         deprecation: definition.deprecation(&version.name),
         scale: version.scale().map(ScalePaths::of_custom),
-    }
+    })
 }
 
 fn parts(definition: &Definition, version: &Version) -> Vec<Subresource> {

@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 pub(super) fn for_create(object: &mut Value) {
     fill(object);
     if let Some(fields) = object.as_object_mut() {
-        fields.insert("status".to_owned(), json!({}));
+        let unnamed = json!({"plural": "", "kind": ""});
+        let status = json!({"conditions": null, "acceptedNames": unnamed, "storedVersions": null});
+        fields.insert("status".to_owned(), status);
     }
     record_storage_version(object);
 }

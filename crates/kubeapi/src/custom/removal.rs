@@ -29,7 +29,6 @@ pub fn begin(object: &mut Value, now: Timestamp) {
     let metadata = &mut object["metadata"];
     if metadata["deletionTimestamp"].is_null() {
         metadata["deletionTimestamp"] = stamp(now);
-        metadata["deletionGracePeriodSeconds"] = json!(0);
     }
     match &mut metadata["finalizers"] {
         Value::Array(finalizers) if finalizers.iter().any(|one| one == FINALIZER) => {}
@@ -87,7 +86,7 @@ pub fn advance(object: &mut Value, stage: &Stage, now: Timestamp) {
 }
 
 /// The refusal of a new object while its definition goes.
-pub fn no_create() -> Status {
-    let message = "create not allowed while custom resource definition is terminating";
-    Status::new(405, "MethodNotAllowed", message)
+pub fn no_create(group: &str, plural: &str, name: &str) -> Status {
+    let why = "create not allowed while custom resource definition is terminating";
+    Status::forbidden(group, plural, name, why)
 }

@@ -128,6 +128,12 @@ impl ScalePaths {
             Value::Null => 0,
             value => replicas(value, "spec.replicas")?,
         };
+        if replicas < 0 && self.missing == Missing::Refused {
+            let words = "should be a non-negative integer";
+            let cause = invalid(written(&self.wanted), replicas, words);
+            let (group, kind) = (resource.0, text(object, "/kind"));
+            return Err(Status::invalid(group, kind, name, vec![cause]));
+        }
         if replicas < 0 {
             let words = "must be greater than or equal to 0";
             let cause = invalid("spec.replicas", replicas, words);

@@ -1,7 +1,5 @@
 //! Discovery in one answer: `/api` and `/apis` as an APIGroupDiscoveryList.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{Group, Kind, Snapshot};
@@ -67,7 +65,10 @@ fn resource(kind: &Kind) -> Value {
     };
     let mut resource = Map::new();
     resource.insert("resource".into(), (&*kind.plural).into());
-    resource.insert("responseKind".into(), response_kind("", "", &kind.kind));
+    resource.insert(
+        "responseKind".into(),
+        response_kind(kind, (&kind.group, &kind.version, &kind.kind)),
+    );
     resource.insert("scope".into(), scope.into());
     resource.insert("singularResource".into(), (&*kind.singular).into());
     resource.insert("verbs".into(), json!(kind.verbs));
@@ -87,22 +88,22 @@ fn resource(kind: &Kind) -> Value {
 
 fn subresources(owner: &Kind) -> Value {
     let described = owner.subresources.iter().map(|sub| {
-        let own = (&sub.group, &sub.version) == (&owner.group, &owner.version);
-        let (group, version): (&str, &str) = if own {
-            ("", "")
-        } else {
-            (&sub.group, &sub.version)
-        };
         json!({
             "subresource": &*sub.name,
-            "responseKind": response_kind(group, version, &sub.kind),
+            "responseKind": response_kind(owner, (&sub.group, &sub.version, &sub.kind)),
             "verbs": sub.verbs,
         })
     });
     Value::Array(described.collect())
 }
 
-/// A real server leaves the group and the version empty where they are those of the list.
-fn response_kind(group: &str, version: &str, kind: &Arc<str>) -> Value {
-    json!({"group": group, "version": version, "kind": &**kind})
+/// A real server leaves the group and the version empty where they are those of the list, but for
+/// custom kinds.
+fn response_kind(owner: &Kind, (group, version, kind): (&str, &str, &str)) -> Value {
+    let own = (group, version) == (&owner.group, &owner.version);
+    let (group, version) = match own && owner.custom.is_none() {
+        true => ("", ""),
+        false => (group, version),
+    };
+    json!({"group": group, "version": version, "kind": kind})
 }

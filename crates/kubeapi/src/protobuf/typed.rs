@@ -13,7 +13,7 @@ use crate::schema::DEPTH_MAX;
 use crate::write::quantity;
 
 /// Writes `object` as the type of this kind is written. A kind that has no type stays as it is.
-pub fn settle((api_version, kind): (&str, &str), object: &mut Value) {
+pub(crate) fn settle((api_version, kind): (&str, &str), object: &mut Value) {
     let Some(message) = FACTS.message_of(api_version, kind) else {
         return;
     };

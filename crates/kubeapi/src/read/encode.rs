@@ -11,7 +11,7 @@ use object::splice;
 use crate::Status;
 use crate::catalog::Kind;
 use crate::request::{Form, Shape};
-use crate::table::{Headings, Include, ListMeta, MetaVersion, Sheet, partial};
+use crate::table::{EndOfPages, Headings, Include, ListMeta, MetaVersion, Sheet, partial};
 use crate::write::from_stored;
 
 /// Encodes objects of one kind for one request.
@@ -24,6 +24,8 @@ pub struct Encoder {
     /// What comes with a table's rows.
     pub include: Include,
     api_version: String,
+    /// How an object of the kind begins, with its own kind and version.
+    label: String,
 }
 
 /// What happened to an object, as a watch says it.
@@ -61,11 +63,16 @@ impl Encoder {
     /// An encoder for a request.
     pub fn new(kind: Arc<Kind>, form: Form, include: Include) -> Self {
         let api_version = kind.api_version();
+        let label = format!(
+            "{{\"apiVersion\":\"{api_version}\",\"kind\":\"{}\",",
+            kind.kind
+        );
         Self {
             kind,
             form,
             include,
             api_version,
+            label,
         }
     }
 
@@ -109,7 +116,7 @@ impl Encoder {
                 let head =
                     format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":");
                 out.extend_from_slice(head.as_bytes());
-                meta.write(out);
+                meta.write(out, self.end_of_pages());
                 out.extend_from_slice(b",\"items\":[");
             }
         }
@@ -138,10 +145,22 @@ impl Encoder {
             match (&sheet, self.form.shape) {
                 (Some(sheet), _) => sheet.add(out, &bytes, now)?,
                 (None, Shape::Metadata(version)) => out.extend(metadata(&bytes, version)?),
-                (None, _) => out.extend_from_slice(&bytes),
+                (None, _) => self.list_item(out, &bytes),
             }
         }
         Ok(())
+    }
+
+    /// One item. A list of a built-in kind says once what all of its items are; items of a custom
+    /// kind say it themselves.
+    fn list_item(&self, out: &mut Vec<u8>, bytes: &[u8]) {
+        match bytes.strip_prefix(self.label.as_bytes()) {
+            Some(rest) if self.kind.custom.is_none() => {
+                out.push(b'{');
+                out.extend_from_slice(rest);
+            }
+            _ => out.extend_from_slice(bytes),
+        }
     }
 
     /// One event of a watch.
@@ -176,7 +195,7 @@ impl Encoder {
         let (kind, api_version) = (&self.kind.kind, &self.api_version);
         let object = Bytes::from(format!(
             "{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{{\
-             \"resourceVersion\":\"{version}\",\"creationTimestamp\":null{annotations}}}}}"
+             \"resourceVersion\":\"{version}\"{annotations}}}}}"
         ));
         let object = match self.form.shape {
             Shape::Whole => object,
@@ -184,6 +203,14 @@ impl Encoder {
             Shape::Table(version) => self.sheet(version).one(&object, headings, now)?.into(),
         };
         Ok(frame("BOOKMARK", &object))
+    }
+
+    /// Lists of custom kinds say so where no page follows.
+    fn end_of_pages(&self) -> EndOfPages {
+        match self.kind.custom.is_some() {
+            true => EndOfPages::Said,
+            false => EndOfPages::Omitted,
+        }
     }
 
     fn sheet(&self, version: MetaVersion) -> Sheet<'_> {

@@ -21,11 +21,25 @@ pub async fn get(
     query: &Query,
     now: Timestamp,
 ) -> Result<Bytes, Status> {
-    if let Freshness::AtLeast(version) = get_freshness(query)? {
-        wait_for(reader, &want(&encoder.kind, path), &version).await?;
-    }
-    let bytes = find(reader, &encoder.kind, path)?;
+    let bytes = stored(reader, &encoder.kind, path, query).await?;
     encoder.object(&bytes, now)
+}
+
+/// The object that a path names, as new as the query asks for.
+pub async fn stored(
+    reader: &Reader,
+    kind: &Kind,
+    path: &ResourcePath,
+    query: &Query,
+) -> Result<Bytes, Status> {
+    if query.optional_switch("export") == Some(true) {
+        let message = "the export parameter, deprecated since v1.14, is no longer supported";
+        return Err(Status::bad_request(message));
+    }
+    if let Freshness::AtLeast(version) = get_freshness(query)? {
+        wait_for(reader, &want(kind, path), &version).await?;
+    }
+    find(reader, kind, path)
 }
 
 /// The object that a path names. "Not found" is said only where what is held would have it.

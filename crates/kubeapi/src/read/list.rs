@@ -94,8 +94,11 @@ fn next_page(
         Refused::TooOld { .. } => {
             let mut status = Status::expired(
                 "The provided continue parameter is too old to display a consistent list result. \
-                 Start a new list, or use the continue token of this answer for the rest, which \
-                 may then be of another moment than the first part.",
+                 You can start a new list without the continue parameter, or use the continue \
+                 token in this response to retrieve the remainder of the results. Continuing \
+                 with the provided token results in an inconsistent list - objects that were \
+                 created, modified, or deleted between the time the first chunk was returned and \
+                 now may show up in the list.",
             );
             let (version, start) = (None, token.start.clone());
             status.continue_token = Some(Token { version, start }.encode());

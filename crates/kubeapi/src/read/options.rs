@@ -41,16 +41,26 @@ pub struct WatchOptions {
     /// Whether the client understands bookmarks.
     pub bookmarks: bool,
     /// How long it may last.
-    pub seconds: Option<u64>,
+    pub time: Time,
+}
+
+/// How long a watch may last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Time {
+    /// As long as the server likes.
+    Ours,
+    /// As long as the client says.
+    Seconds(u64),
+    /// The client gave it less than no time.
+    Over,
 }
 
 /// Where a watch starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// With the objects there are, as clients have always been given them; then what comes.
-    State,
-    /// The same, once the objects are at least this new, with a bookmark that ends them.
-    MarkedState(Option<Version>),
+    /// With the objects there are, once they are at least this new; then what comes. For a client
+    /// that understands bookmarks, one ends the objects.
+    State(Option<Version>),
     /// With what comes after now.
     Now,
     /// With what came after this version.
@@ -89,7 +99,9 @@ impl ListOptions {
                 token,
             });
         }
-        let freshness = match (parse_version(version)?, matching) {
+        let asked = parse_version(version)
+            .map_err(|wrong| Status::bad_request(format!("invalid resource version: {wrong}")))?;
+        let freshness = match (asked, matching) {
             (Asked::Unset, _) => Freshness::Newest,
             (Asked::Any, _) => Freshness::Any,
             (Asked::Version(version), "Exact") => Freshness::Exactly(version),
@@ -106,43 +118,36 @@ impl ListOptions {
 }
 
 impl WatchOptions {
-    /// Reads and checks the options of a watch of `resource` in `group`.
-    pub fn parse(query: &Query, group: &str, resource: &str) -> Result<Self, Status> {
+    /// Reads and checks the options of a watch.
+    pub fn parse(query: &Query) -> Result<Self, Status> {
         let matching = query.text("resourceVersionMatch");
         let initial = query.optional_switch("sendInitialEvents");
         let mut causes = Vec::new();
         watch_match_causes(query, matching, initial, &mut causes);
         refuse(causes)?;
-        let text = query.text("resourceVersion");
-        let version = parse_version(text).map_err(|_| {
-            let value = format!("Invalid value: {text:?}: must be a decimal number");
-            let cause = Cause::new("FieldValueInvalid", "resourceVersion", value);
-            Status::invalid(group, resource, "", vec![cause])
-        })?;
-        let start = match (version, initial) {
-            (Asked::Unset | Asked::Any, None) => Start::State,
-            (Asked::Unset | Asked::Any, Some(true)) => Start::MarkedState(None),
-            (Asked::Unset | Asked::Any, Some(false)) => Start::Now,
-            (Asked::Version(version), Some(true)) => Start::MarkedState(Some(version)),
-            (Asked::Version(version), None | Some(false)) => Start::After(version),
+        let time = match query.number("timeoutSeconds")? {
+            None | Some(0) => Time::Ours,
+            Some(seconds) => u64::try_from(seconds).map_or(Time::Over, Time::Seconds),
         };
-        let seconds = match query.number("timeoutSeconds")? {
-            None | Some(0) => None,
-            Some(seconds) => Some(u64::try_from(seconds).map_err(|_| {
-                Status::bad_request("timeoutSeconds: Invalid value: must not be negative")
-            })?),
+        let version = parse_version(query.text("resourceVersion")).map_err(unreadable)?;
+        let start = match (version, initial) {
+            (Asked::Unset | Asked::Any, None | Some(true)) => Start::State(None),
+            (Asked::Unset | Asked::Any, Some(false)) => Start::Now,
+            (Asked::Version(version), Some(true)) => Start::State(Some(version)),
+            (Asked::Version(version), None | Some(false)) => Start::After(version),
         };
         Ok(Self {
             start,
             bookmarks: query.switch("allowWatchBookmarks"),
-            seconds,
+            time,
         })
     }
 }
 
 /// The freshness of a get.
 pub fn get_freshness(query: &Query) -> Result<Freshness, Status> {
-    Ok(match parse_version(query.text("resourceVersion"))? {
+    let asked = parse_version(query.text("resourceVersion")).map_err(unreadable)?;
+    Ok(match asked {
         Asked::Unset => Freshness::Newest,
         Asked::Any => Freshness::Any,
         Asked::Version(version) => Freshness::AtLeast(version),
@@ -155,31 +160,35 @@ enum Asked {
     Version(Version),
 }
 
-fn parse_version(text: &str) -> Result<Asked, Status> {
-    match text {
-        "" => Ok(Asked::Unset),
-        "0" => Ok(Asked::Any),
-        text => match text.parse() {
+/// A version as a client writes it, or what is wrong with it in the words of a kube-apiserver.
+fn parse_version(text: &str) -> Result<Asked, String> {
+    let wrong = |why: &str| {
+        let parsing = format!("strconv.ParseUint: parsing {text:?}: {why}");
+        format!("resourceVersion: Invalid value: {text:?}: {parsing}")
+    };
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(wrong("invalid syntax"));
+    }
+    match (text, text.trim_start_matches('0')) {
+        ("", _) => Ok(Asked::Unset),
+        (_, "") => Ok(Asked::Any),
+        (_, digits) => match digits.parse() {
             Ok(version) => Ok(Asked::Version(version)),
-            Err(_) => {
-                let wrong =
-                    format!("resourceVersion: Invalid value: {text:?}: must be a decimal number");
-                Err(Status::bad_request(format!(
-                    "invalid resource version: {wrong}"
-                )))
-            }
+            Err(_) => Err(wrong("value out of range")),
         },
     }
 }
 
-/// A limit of 0 is none, as in Kubernetes; a negative one is refused.
+/// A version that makes no sense is the client's fault, but of a get and a watch this is how
+/// clients know it: without a reason, and with the code of a fault of ours.
+fn unreadable(wrong: String) -> Status {
+    Status::new(500, "", wrong)
+}
+
+/// A limit of 0 is none, and so is a negative one.
 fn limit(query: &Query) -> Result<Option<usize>, Status> {
-    match query.number("limit")? {
-        None | Some(0) => Ok(None),
-        Some(limit) => usize::try_from(limit)
-            .map(Some)
-            .map_err(|_| Status::bad_request("limit: Invalid value: must not be negative")),
-    }
+    let limit = query.number("limit")?.filter(|limit| *limit > 0);
+    Ok(limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)))
 }
 
 const EXACT: &str = "Exact";
@@ -219,7 +228,13 @@ fn watch_match_causes(
         let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
         causes.push(forbidden(field, why));
     }
+    let continued = "resourceVersionMatch is forbidden when continue is provided";
+    let continued = (!query.text("continue").is_empty()).then(|| forbidden(field, continued));
     if matching.is_empty() {
+        // A watch that starts as clients have always started it is taken for one that asked for
+        // its initial events, match and all.
+        let customary = initial.is_none() && matches!(query.text("resourceVersion"), "" | "0");
+        causes.extend(continued.filter(|_| customary));
         return;
     }
     if initial.is_none() {
@@ -230,10 +245,7 @@ fn watch_match_causes(
     if matching != NOT_OLDER {
         causes.push(unsupported(field, matching, "\"NotOlderThan\""));
     }
-    if !query.text("continue").is_empty() {
-        let why = "resourceVersionMatch is forbidden when continue is provided";
-        causes.push(forbidden(field, why));
-    }
+    causes.extend(continued);
 }
 
 fn forbidden(field: &str, why: &str) -> Cause {
@@ -261,7 +273,7 @@ mod tests {
     }
 
     fn watch(query: &str) -> Result<WatchOptions, Status> {
-        WatchOptions::parse(&Query::parse(query).unwrap(), "", "pods")
+        WatchOptions::parse(&Query::parse(query).unwrap())
     }
 
     fn version(text: &str) -> Version {
@@ -275,6 +287,9 @@ mod tests {
             ("limit=5", Freshness::Newest),
             ("resourceVersion=0", Freshness::Any),
             ("resourceVersion=0&limit=5", Freshness::Any),
+            ("resourceVersion=00", Freshness::Any),
+            ("resourceVersion=007", Freshness::AtLeast(version("7"))),
+            ("limit=-1", Freshness::Newest),
             (
                 "resourceVersion=0&resourceVersionMatch=NotOlderThan",
                 Freshness::Any,
@@ -316,9 +331,9 @@ mod tests {
         let bad = [
             "resourceVersion=-1".to_owned(),
             "resourceVersion=abc".to_owned(),
-            "resourceVersion=007".to_owned(),
-            "limit=-1".to_owned(),
+            format!("resourceVersion={}", "9".repeat(100)),
             "limit=many".to_owned(),
+            "limit=".to_owned(),
             "continue=garbage".to_owned(),
             format!("continue={token}&resourceVersion=7"),
         ];
@@ -332,17 +347,14 @@ mod tests {
     fn a_watch_starts_where_kubernetes_starts_it() {
         let same = "resourceVersionMatch=NotOlderThan&sendInitialEvents";
         let cases = [
-            (String::new(), Start::State),
-            ("resourceVersion=0".into(), Start::State),
+            (String::new(), Start::State(None)),
+            ("resourceVersion=0".into(), Start::State(None)),
             ("resourceVersion=7".into(), Start::After(version("7"))),
-            (format!("{same}=true"), Start::MarkedState(None)),
-            (
-                format!("{same}=true&resourceVersion=0"),
-                Start::MarkedState(None),
-            ),
+            (format!("{same}=true"), Start::State(None)),
+            (format!("{same}=true&resourceVersion=0"), Start::State(None)),
             (
                 format!("{same}=true&resourceVersion=7"),
-                Start::MarkedState(Some(version("7"))),
+                Start::State(Some(version("7"))),
             ),
             (format!("{same}=false"), Start::Now),
             (format!("{same}=false&resourceVersion=0"), Start::Now),
@@ -363,13 +375,33 @@ mod tests {
             "sendInitialEvents=true&resourceVersionMatch=Exact",
             "resourceVersionMatch=NotOlderThan",
             "resourceVersionMatch=NotOlderThan&sendInitialEvents=true&continue=x",
-            "resourceVersion=abc",
+            "continue=x",
+            "continue=x&resourceVersion=0",
         ];
         for query in invalid {
             assert_eq!(watch(query).unwrap_err().code, 422, "{query}");
         }
-        assert_eq!(watch("timeoutSeconds=-1").unwrap_err().code, 400);
-        assert_eq!(watch("timeoutSeconds=0").unwrap().seconds, None);
-        assert_eq!(watch("timeoutSeconds=9").unwrap().seconds, Some(9));
+        assert!(watch("continue=x&resourceVersion=7").is_ok());
+        assert_eq!(watch("timeoutSeconds=").unwrap_err().code, 400);
+        assert_eq!(watch("timeoutSeconds=-1").unwrap().time, Time::Over);
+        assert_eq!(watch("timeoutSeconds=0").unwrap().time, Time::Ours);
+        assert_eq!(watch("timeoutSeconds=9").unwrap().time, Time::Seconds(9));
+    }
+
+    #[test]
+    fn a_version_that_is_none_is_refused_in_the_words_of_a_kube_apiserver() {
+        let words = "resourceVersion: Invalid value: \"-1\": strconv.ParseUint: parsing \"-1\": \
+                     invalid syntax";
+        let listed = list("resourceVersion=-1").unwrap_err();
+        assert_eq!((listed.code, listed.reason), (400, "BadRequest"));
+        assert_eq!(listed.message, format!("invalid resource version: {words}"));
+        let query = Query::parse("resourceVersion=-1").unwrap();
+        for refused in [
+            watch("resourceVersion=-1").unwrap_err(),
+            get_freshness(&query).unwrap_err(),
+        ] {
+            assert_eq!((refused.code, refused.reason), (500, ""));
+            assert_eq!(refused.message, words);
+        }
     }
 }

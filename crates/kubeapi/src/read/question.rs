@@ -51,11 +51,9 @@ pub fn want(kind: &Kind, path: &ResourcePath, query: &Query) -> Result<Want, Sta
 
 /// The selector of a query, refused where it names a field that this kind cannot be selected on.
 pub fn selector(kind: &Kind, query: &Query) -> Result<Selector, Status> {
-    let bad = |error: &dyn std::fmt::Display| {
-        Status::bad_request(format!("unable to parse requirement: {error}"))
-    };
     let (labels, fields) = (query.text("labelSelector"), query.text("fieldSelector"));
-    let selector = Selector::parse(labels, fields).map_err(|error| bad(&error))?;
+    let selector = Selector::parse(labels, fields);
+    let selector = selector.map_err(|error| Status::bad_request(error.to_string()))?;
     let none: &[Arc<str>] = &[];
     let origin = match &kind.custom {
         None => Origin::BuiltIn,

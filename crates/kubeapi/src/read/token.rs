@@ -3,8 +3,8 @@
 //! The form is Kubernetes' own, so that a client may carry a list over to another server of the
 //! same cluster.
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, URL_SAFE_NO_PAD};
+use base64::{DecodeError, Engine, alphabet};
 use object::Version;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -26,12 +26,31 @@ pub struct Token {
 
 #[derive(Deserialize)]
 struct Wire<'a> {
+    #[serde(default)]
     v: String,
     /// As digits: a version may be larger than any machine word.
-    #[serde(borrow)]
-    rv: &'a RawValue,
+    #[serde(borrow, default)]
+    rv: Option<&'a RawValue>,
+    #[serde(default)]
     start: String,
 }
+
+impl Wire<'_> {
+    /// The version; within it nothing for "whatever is there", which any negative number says.
+    fn version(&self) -> Option<Option<Version>> {
+        let digits = self.rv?.get();
+        match digits.strip_prefix('-') {
+            Some(negative) => negative.parse::<Version>().ok().map(|_| None),
+            None => digits.parse().ok().map(Some),
+        }
+    }
+}
+
+/// Last bits that stand for nothing may be set, as Go lets them be.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::URL_SAFE,
+    NO_PAD.with_decode_allow_trailing_bits(true),
+);
 
 const FORM: &str = "meta.k8s.io/v1";
 
@@ -64,27 +83,32 @@ impl Token {
         if text.len() > TOKEN_BYTES_MAX {
             return Err(bad("it is too long"));
         }
-        let bytes = URL_SAFE_NO_PAD
-            .decode(text)
-            .map_err(|_| bad("it is not base64"))?;
+        let bytes = LENIENT.decode(text).map_err(|error| match error {
+            DecodeError::InvalidByte(at, _) => {
+                bad(&format!("illegal base64 data at input byte {at}"))
+            }
+            _ => bad("illegal base64 data"),
+        })?;
         let wire: Wire = serde_json::from_slice(&bytes).map_err(|_| bad("it is not a token"))?;
         if wire.v != FORM {
-            return Err(bad("server does not recognize this encoded version"));
+            let v = wire.v;
+            return Err(bad(&format!(
+                "server does not recognize this encoded version {v}"
+            )));
         }
-        let version = match wire.rv.get() {
-            "-1" => None,
-            digits => {
-                let wrong = "incorrect encoded start resourceVersion (version meta.k8s.io/v1)";
-                Some(digits.parse().map_err(|_| bad(wrong))?)
-            }
-        };
+        let version = wire.version().ok_or_else(|| {
+            bad("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+        })?;
+        if wire.start.is_empty() {
+            return Err(bad("encoded start key empty (version meta.k8s.io/v1)"));
+        }
         let start = wire.start.strip_prefix('/').unwrap_or(&wire.start);
         let name = start.strip_suffix('\0').unwrap_or(start);
         let climbs = name
             .split('/')
             .any(|part| part.is_empty() || part == "." || part == "..");
         if climbs || name.chars().any(char::is_control) {
-            return Err(bad("its start is not a name"));
+            return Err(bad(&wire.start));
         }
         let start = start.to_owned();
         Ok(Self { version, start })
@@ -114,7 +138,6 @@ mod tests {
         let wrong = [
             r#"{"v":"meta.k8s.io/v2","rv":1,"start":"a"}"#,
             r#"{"v":"meta.k8s.io/v1","rv":0,"start":"a"}"#,
-            r#"{"v":"meta.k8s.io/v1","rv":-7,"start":"a"}"#,
             r#"{"v":"meta.k8s.io/v1","rv":1.5,"start":"a"}"#,
             r#"{"v":"meta.k8s.io/v1","rv":1,"start":""}"#,
             r#"{"v":"meta.k8s.io/v1","rv":1,"start":"../secrets/x"}"#,
@@ -126,6 +149,35 @@ mod tests {
             let encoded = URL_SAFE_NO_PAD.encode(text);
             assert_eq!(Token::decode(&encoded).unwrap_err().code, 400, "{text}");
         }
+    }
+
+    #[test]
+    fn any_negative_version_is_whatever_is_there() {
+        let encoded = URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":-7,"start":"/a"}"#);
+        let token = Token::decode(&encoded).unwrap();
+        assert_eq!((token.version, &*token.start), (None, "a"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_token_is_said_in_the_words_of_a_kube_apiserver() {
+        let cases = [
+            ("{}", "server does not recognize this encoded version "),
+            (
+                r#"{"v":"meta.k8s.io/v1","start":"a"}"#,
+                "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+            ),
+            (
+                r#"{"v":"meta.k8s.io/v1","rv":1}"#,
+                "encoded start key empty (version meta.k8s.io/v1)",
+            ),
+            (r#"{"v":"meta.k8s.io/v1","rv":1,"start":"../a"}"#, "../a"),
+        ];
+        let said = |text: &str| Token::decode(text).unwrap_err().message;
+        let words = |why: &str| format!("invalid continue token: continue key is not valid: {why}");
+        for (text, why) in cases {
+            assert_eq!(said(&URL_SAFE_NO_PAD.encode(text)), words(why), "{text}");
+        }
+        assert_eq!(said("ab!c"), words("illegal base64 data at input byte 2"));
     }
 
     proptest! {

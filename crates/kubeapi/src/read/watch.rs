@@ -12,7 +12,7 @@ use object::{Version, splice};
 use store::{Ahead, At, Ended, Event, Page, Part, Reader, Refused, Row, Step, Want, Watch, What};
 
 use super::encode::{Bookmark, Encoder, EventKind, error_event};
-use super::options::{Start, WatchOptions};
+use super::options::{Start, Time, WatchOptions};
 use super::{refused, unreadable, wait_for};
 use crate::Status;
 use crate::table::Headings;
@@ -54,15 +54,13 @@ type Signal = Pin<Box<dyn Future<Output = ()> + Send>>;
 struct Initial {
     page: Page,
     sent: usize,
-    /// Whether a bookmark tells the client that this was all.
-    marked: bool,
 }
 
 /// How a watch begins: with a stream, or with a stream that only says why there is none.
 pub enum Begun {
     /// Events follow.
     Watching(Box<Watching>),
-    /// One error event, as Kubernetes sends it, and the end.
+    /// One error event, as Kubernetes sends it, and the end; only the end, if the time is over.
     Ended(Bytes),
 }
 
@@ -84,18 +82,25 @@ pub async fn watch(
     options: &WatchOptions,
     around: Surroundings,
 ) -> Result<Begun, Status> {
-    if let Start::MarkedState(Some(version)) = &options.start {
-        wait_for(reader, &want, version).await?;
+    if options.time == Time::Over {
+        return Ok(Begun::Ended(Bytes::new()));
+    }
+    if let Start::State(Some(version)) = &options.start
+        && let Err(status) = wait_for(reader, &want, version).await
+    {
+        return match status.code {
+            504 => Ok(Begun::Ended(error_event(&status))),
+            _ => Err(status),
+        };
     }
     let (from, initial) = match &options.start {
         Start::After(version) => (version.clone(), None),
-        Start::State | Start::MarkedState(_) => {
+        Start::State(_) => {
             let page = reader
                 .page(&want, &At::Now, &Part::default())
                 .map_err(refused)?;
-            let marked = options.bookmarks && options.start != Start::State;
             let (version, sent) = (page.version.clone(), 0);
-            (version, Some(Initial { page, sent, marked }))
+            (version, Some(Initial { page, sent }))
         }
         Start::Now => {
             reader.floor(&want).map_err(refused)?;
@@ -112,9 +117,9 @@ pub async fn watch(
         Err(why) => return Err(refused(why)),
     };
     let now = around.clock.now();
-    let lasting = match options.seconds {
-        Some(seconds) => Duration::from_secs(seconds.min(LASTING_MAX_SECONDS)),
-        None => LASTING_MIN.mul_f64(1.0 + around.spread),
+    let lasting = match options.time {
+        Time::Seconds(seconds) => Duration::from_secs(seconds.min(LASTING_MAX_SECONDS)),
+        Time::Ours | Time::Over => LASTING_MIN.mul_f64(1.0 + around.spread),
     };
     Ok(Begun::Watching(Box::new(Watching {
         reader: reader.clone(),
@@ -166,9 +171,12 @@ impl Watching {
             if let Some(bytes) = self.queued()? {
                 return Ok(Turn::Send(bytes));
             }
-            match self.watch.step().map_err(ended)? {
-                Step::Events(events) => self.queue.extend(events),
-                Step::Progress(version) => break version,
+            match self.watch.step() {
+                Ok(Step::Events(events)) => self.queue.extend(events),
+                Ok(Step::Progress(version)) => break version,
+                // A custom kind went with its definition. Whoever asks again is told what is so.
+                Err(Ended::Replaced) if self.encoder.kind.custom.is_some() => return Ok(Turn::End),
+                Err(why) => return Err(ended(why)),
             }
         };
         let now = self.clock.now();
@@ -237,9 +245,9 @@ impl Watching {
             );
         }
         if initial.sent == initial.page.rows.len() {
-            let (version, marked) = (initial.page.version.clone(), initial.marked);
+            let version = initial.page.version.clone();
             self.initial = None;
-            if marked {
+            if self.bookmarks {
                 out.extend(self.bookmark(&version, Bookmark::InitialEnd)?);
             }
         }

@@ -7,30 +7,38 @@ use crate::Status;
 /// The longest that a request takes which is not a watch: what a kube-apiserver allows.
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// The time that a request has. Nothing and zero mean the most, and so does more than that.
+/// The time that a request has. Nothing, zero and less mean the most, and so does more than that.
 pub fn deadline(text: &str) -> Result<Duration, Status> {
     if text.is_empty() {
         return Ok(REQUEST_TIME_MAX);
     }
-    match parse(text) {
-        Some(Duration::ZERO) => Ok(REQUEST_TIME_MAX),
-        Some(wanted) => Ok(wanted.min(REQUEST_TIME_MAX)),
-        None => Err(Status::bad_request(
-            "invalid timeout specified in the request URL",
-        )),
+    let (less, amount) = match text.strip_prefix('-') {
+        Some(amount) => (true, amount),
+        None => (false, text),
+    };
+    match parse(amount) {
+        Ok(_) if less => Ok(REQUEST_TIME_MAX),
+        Ok(Duration::ZERO) => Ok(REQUEST_TIME_MAX),
+        Ok(wanted) => Ok(wanted.min(REQUEST_TIME_MAX)),
+        Err(why) => Err(Status::bad_request(format!(
+            "invalid timeout specified in the request URL - time: {why}"
+        ))),
     }
 }
 
-/// `1h2m3.5s`, `300ms`, `0`. Negative durations are none that anybody can wait.
-fn parse(text: &str) -> Option<Duration> {
+/// `1h2m3.5s`, `300ms`, `0`. Negative durations are none that anybody can wait. What is wrong is
+/// said in Go's words.
+fn parse(text: &str) -> Result<Duration, String> {
     if text == "0" {
-        return Some(Duration::ZERO);
+        return Ok(Duration::ZERO);
     }
+    let invalid = || format!("invalid duration {text:?}");
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     let mut seconds = 0.0_f64;
     while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, behind) = rest.split_at(digits);
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (number, behind) = rest.split_at(digits.unwrap_or(rest.len()));
+        let number = number.parse::<f64>().map_err(|_| invalid())?;
         let unit = behind
             .find(|c: char| c.is_ascii_digit() || c == '.')
             .unwrap_or(behind.len());
@@ -42,14 +50,13 @@ fn parse(text: &str) -> Option<Duration> {
             "s" => 1.0,
             "m" => 60.0,
             "h" => 3600.0,
-            _ => return None,
+            "" => return Err(format!("missing unit in duration {text:?}")),
+            _ => return Err(format!("unknown unit {unit:?} in duration {text:?}")),
         };
-        seconds += number.parse::<f64>().ok()? * scale;
+        seconds += number * scale;
         rest = behind;
     }
-    Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|_| !text.is_empty())
+    Duration::try_from_secs_f64(seconds).map_err(|_| invalid())
 }
 
 #[cfg(test)]
@@ -67,6 +74,7 @@ mod tests {
             ("300ms", Duration::from_millis(300)),
             ("1m", Duration::from_secs(60)),
             ("1h30m", REQUEST_TIME_MAX),
+            ("-1s", REQUEST_TIME_MAX),
         ];
         for (text, expected) in cases {
             assert_eq!(deadline(text), Ok(expected), "{text}");
@@ -75,8 +83,17 @@ mod tests {
 
     #[test]
     fn what_is_no_duration_is_refused() {
-        for text in ["10", "s", "10x", "-1s", "1s2", "1..s", "NaNs", "infs", "é"] {
+        for text in ["10", "s", "10x", "-1", "1s2", "1..s", "NaNs", "infs", "é"] {
             assert_eq!(deadline(text).unwrap_err().code, 400, "{text}");
+        }
+        let words = "invalid timeout specified in the request URL - time: ";
+        for (text, why) in [
+            ("10", "missing unit in duration \"10\""),
+            ("10x", "unknown unit \"x\" in duration \"10x\""),
+            ("long", "invalid duration \"long\""),
+        ] {
+            let refused = deadline(text).unwrap_err();
+            assert_eq!(refused.message, format!("{words}{why}"));
         }
     }
 }

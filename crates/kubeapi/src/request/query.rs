@@ -1,6 +1,8 @@
 //! The query of a URL -> options. Unknown names are ignored, as Kubernetes does; wrong values are
 //! refused.
 
+use std::num::IntErrorKind;
+
 use super::percent;
 use crate::Status;
 
@@ -62,14 +64,25 @@ impl Query {
 
     /// A whole number.
     pub fn number(&self, name: &str) -> Result<Option<i64>, Status> {
-        let Some(text) = self.value(name).filter(|text| !text.is_empty()) else {
+        let Some(text) = self.value(name) else {
             return Ok(None);
         };
-        match text.parse() {
-            Ok(number) => Ok(Some(number)),
-            Err(_) => Err(Status::bad_request(format!(
-                "strconv.ParseInt: parsing {text:?}: invalid syntax"
-            ))),
+        let why = match text.parse::<i64>().map_err(|error| error.kind().clone()) {
+            Ok(number) => return Ok(Some(number)),
+            Err(IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => "value out of range",
+            Err(_) => "invalid syntax",
+        };
+        Err(Status::bad_request(format!(
+            "strconv.ParseInt: parsing {text:?}: {why}"
+        )))
+    }
+
+    /// A truth, as Go reads one; nothing where the text is none.
+    pub fn truth(&self, name: &str) -> Option<bool> {
+        match self.text(name) {
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+            "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+            _ => None,
         }
     }
 }
@@ -91,7 +104,10 @@ mod tests {
         assert!(query.switch("watch"));
         assert!(!query.switch("allow") && !query.switch("zero") && !query.switch("absent"));
         assert_eq!(query.number("limit").unwrap(), Some(5));
-        assert_eq!(query.number("n").unwrap(), None);
+        assert_eq!(query.number("absent").unwrap(), None);
+        assert_eq!(query.truth("a"), Some(true));
+        assert_eq!(query.truth("allow"), Some(false));
+        assert_eq!(query.truth("limit"), None);
         assert_eq!(query.text("a"), "1");
         assert_eq!(query.values("a").count(), 2);
         assert_eq!(query.text("x"), "A b");
@@ -100,14 +116,18 @@ mod tests {
 
     #[test]
     fn a_wrong_number_or_escape_is_refused() {
-        assert_eq!(
-            Query::parse("limit=ten")
-                .unwrap()
-                .number("limit")
-                .unwrap_err()
-                .code,
-            400
-        );
+        for (wrong, why) in [
+            ("ten", "invalid syntax"),
+            ("", "invalid syntax"),
+            ("9223372036854775808", "value out of range"),
+            ("-9223372036854775809", "value out of range"),
+        ] {
+            let query = Query::parse(&format!("limit={wrong}")).unwrap();
+            let refused = query.number("limit").unwrap_err();
+            assert_eq!(refused.code, 400);
+            let words = format!("strconv.ParseInt: parsing {wrong:?}: {why}");
+            assert_eq!(refused.message, words);
+        }
         for wrong in ["a=%", "a=%2", "a=%zz", "a=%ff"] {
             assert_eq!(Query::parse(wrong).unwrap_err().code, 400, "{wrong}");
         }

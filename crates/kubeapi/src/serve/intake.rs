@@ -1,11 +1,16 @@
 //! A request's body, within limits of size and time.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
 use super::limits::{BODY_BYTES_MAX, BODY_IDLE_MAX};
 use crate::Status;
+
+/// A body that is refused is not waited for longer than this.
+const DRAIN_IDLE_MAX: Duration = Duration::from_secs(1);
 
 /// Reads a whole body.
 pub(super) async fn body(mut incoming: Incoming) -> Result<Bytes, Status> {
@@ -42,7 +47,7 @@ pub(super) async fn body(mut incoming: Incoming) -> Result<Bytes, Status> {
 async fn drain(mut incoming: Incoming) {
     let mut left = BODY_BYTES_MAX;
     while left > 0 {
-        let next = tokio::time::timeout(BODY_IDLE_MAX, incoming.frame()).await;
+        let next = tokio::time::timeout(DRAIN_IDLE_MAX, incoming.frame()).await;
         let Ok(Some(Ok(frame))) = next else {
             return;
         };

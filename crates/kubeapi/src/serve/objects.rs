@@ -23,7 +23,7 @@ use crate::read::encode::Encoder;
 use crate::read::options::{ListOptions, WatchOptions};
 use crate::read::watch::{Begun, Surroundings};
 use crate::read::{get, list, question, watch};
-use crate::request::{Form, Query, ResourcePath};
+use crate::request::{Form, Query, ResourcePath, Shape};
 use crate::table::Include;
 use crate::write::order::{Order, Verb, WrittenBody};
 
@@ -44,15 +44,20 @@ pub(super) async fn answer(
         Err(Misfit::Nowhere) => return paths::nowhere(api, Root::of(&path.group)),
         Err(Misfit::Refused(status)) => return Err(status),
     }
-    let deprecation = kind
-        .custom
-        .as_ref()
-        .and_then(|custom| custom.deprecation.clone());
-    let mut answer = match asked.method {
-        Method::GET | Method::HEAD => read(api, peer, &asked, kind, &path).await?,
-        _ => write(api, asked, kind, path, body).await?,
+    let deprecation = kind.deprecation();
+    let answered = match asked.method {
+        Method::GET | Method::HEAD => read(api, peer, &asked, kind, &path).await,
+        _ => write(api, asked, kind, path, body).await,
     };
-    answer.warnings.extend(deprecation);
+    let Some(deprecation) = deprecation else {
+        return answered;
+    };
+    // Who is refused is told as well, unless he is to come back anyway.
+    let mut answer = match answered {
+        Err(status) if status.retry_after_seconds().is_none() => Answer::from(status),
+        answered => answered?,
+    };
+    answer.warnings.push(deprecation);
     Ok(answer)
 }
 
@@ -95,7 +100,7 @@ async fn part(
     let now = api.clock.wall();
     match path.subresource.as_str() {
         "scale" => {
-            let bytes = get::find(&api.reader, &encoder.kind, path)?;
+            let bytes = get::stored(&api.reader, &encoder.kind, path, query).await?;
             let value = serde_json::from_slice(&bytes)
                 .map_err(|error| Status::internal(format!("an object cannot be read: {error}")))?;
             let paths = ScalePaths::of_kind(&encoder.kind).ok_or_else(Status::no_such_path)?;
@@ -119,7 +124,7 @@ async fn watching(
     if !kind.allows("watch") {
         return Err(Status::method_not_allowed());
     }
-    let options = WatchOptions::parse(&asked.query, &kind.group, &kind.plural)?;
+    let options = WatchOptions::parse(&asked.query)?;
     let want = question::want(&kind, path, &asked.query)?;
     let pass = api.gate.watch(&asked.user.name)?;
     let around = Surroundings {
@@ -145,6 +150,10 @@ async fn write(
     let _pass = api.gate.request(&asked.user.name)?;
     let mut content_type = media_type(&asked.headers)?;
     let verb = write_verb(&asked.method, &path)?;
+    // Kubernetes takes the kind of a patch by the letter, everything else in any case.
+    if verb != Verb::Patch {
+        content_type.make_ascii_lowercase();
+    }
     let encoder = encoder(&asked, kind.clone())?;
     let mut body = intake::body(body).await?;
     if content_type == protobuf::MEDIA_TYPE && verb != Verb::Patch {
@@ -186,17 +195,23 @@ fn media_type(headers: &HeaderMap) -> Result<String, Status> {
     let media = value.to_str().unwrap_or("").split(';').next().unwrap_or("");
     match media.trim() {
         "" => Err(Status::unsupported_media_type(JSON)),
-        media => Ok(media.to_ascii_lowercase()),
+        media => Ok(media.to_owned()),
     }
 }
 
 fn encoder(asked: &Asked, kind: Arc<Kind>) -> Result<Encoder, Status> {
-    let (accept, pretty) = (accept(&asked.headers), asked.query.switch("pretty"));
+    let (accept, pretty) = (
+        accept(&asked.headers),
+        asked.query.truth("pretty") == Some(true),
+    );
     // A question has no metadata: there is nothing to make another shape of.
     let form = match reviews::is_review(&kind) {
         true => Form::negotiate_whole(&accept, pretty)?,
         false => Form::negotiate(&accept, pretty)?,
     };
-    let include = Include::parse(asked.query.text("includeObject"))?;
+    let include = match form.shape {
+        Shape::Table(_) => Include::parse(asked.query.text("includeObject"))?,
+        Shape::Whole | Shape::Metadata(_) => Include::default(),
+    };
     Ok(Encoder::new(kind, form, include))
 }

@@ -7,6 +7,7 @@ use super::answer::Answer;
 use super::{Api, identity};
 use crate::Status;
 use crate::catalog::Kind;
+use crate::schema::fields::{self, FieldValidation};
 use crate::who::review;
 use crate::write::order::Order;
 
@@ -20,11 +21,12 @@ pub(super) fn is_review(kind: &Kind) -> bool {
 
 /// Answers a question.
 pub(super) fn answer(api: &Api, order: &Order) -> Result<Answer, Status> {
-    let body: Value = serde_json::from_slice(&order.body).map_err(|error| {
+    let mut body: Value = serde_json::from_slice(&order.body).map_err(|error| {
         Status::bad_request(format!(
             "the body of the request cannot be read as JSON: {error}"
         ))
     })?;
+    let warnings = judged(order, &mut body)?;
     let authorizer = api.authorizer.read();
     let user = &order.user;
     let answered = match &*order.kind.plural {
@@ -47,5 +49,19 @@ pub(super) fn answer(api: &Api, order: &Order) -> Result<Answer, Status> {
         }
         _ => Err(Status::no_such_path()),
     };
-    Ok(Answer::json(201, &answered?))
+    let mut answer = Answer::json(201, &answered?);
+    answer.warnings = warnings;
+    Ok(answer)
+}
+
+/// Drops what a question does not have, and tells of it as the client wants.
+fn judged(order: &Order, body: &mut Value) -> Result<Vec<String>, Status> {
+    let kind = &order.kind;
+    let Some(schema) = &kind.schema else {
+        return Ok(Vec::new());
+    };
+    let wanted = FieldValidation::parse(order.query.text("fieldValidation")).unwrap_or_default();
+    let repeated = fields::repeated(&order.body);
+    let unknown = fields::prune(body, schema.schema());
+    wanted.judge((&kind.kind, &kind.version), &repeated, &unknown)
 }

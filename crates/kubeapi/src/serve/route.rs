@@ -14,7 +14,7 @@ use super::paths::Root;
 use super::payload::Payload;
 use super::{Api, identity, objects, paths};
 use crate::Status;
-use crate::request::deadline::deadline;
+use crate::request::deadline::{REQUEST_TIME_MAX, deadline};
 use crate::request::{BadPath, Query, ResourcePath, Target};
 use crate::who::impersonate::Wanted;
 use crate::who::question::field_requirements;
@@ -54,13 +54,17 @@ pub(super) async fn answer(
             headers,
             query,
         };
-        if let Err(status) = authorize(&api, &mut asked, &target) {
+        let question = question(&asked, &target)?;
+        if let Err(status) = authorize(&api, &mut asked, question) {
             return Ok(Answer::from(status).guarded());
         }
         match target {
             Target::Other(segments) => paths::answer(&api, &asked, &segments),
             Target::Resource(path) => {
-                let deadline = deadline(asked.query.text("timeout"))?;
+                let deadline = match is_watch(&path, &asked.query) {
+                    true => REQUEST_TIME_MAX,
+                    false => deadline(asked.query.text("timeout"))?,
+                };
                 let answer = objects::answer(&api, &peer, asked, path, body);
                 // A watch has begun by then; how long it lasts is its own affair.
                 match tokio::time::timeout(deadline, answer).await {
@@ -93,8 +97,7 @@ fn too_late() -> Status {
 }
 
 /// Lets the request through as the user it may be, or refuses it.
-fn authorize(api: &Api, asked: &mut Asked, target: &Target) -> Result<(), Status> {
-    let question = question(asked, target)?;
+fn authorize(api: &Api, asked: &mut Asked, question: Attributes) -> Result<(), Status> {
     let authorizer = api.authorizer.read();
     let Some(wanted) = Wanted::from_headers(&asked.headers)? else {
         return authorizer.check(&question);
@@ -148,9 +151,10 @@ fn verb(method: &Method, path: &ResourcePath, query: &Query) -> Result<&'static 
     })
 }
 
-/// Whether a read is a watch.
+/// Whether a read is a watch. A path that names an object asks for that object, unless it is one of
+/// the old paths that ask for nothing but watches.
 pub(super) fn is_watch(path: &ResourcePath, query: &Query) -> bool {
-    path.watch || (query.switch("watch") && path.subresource.is_empty())
+    path.watch || (query.switch("watch") && path.name.is_empty())
 }
 
 /// Which write a method means.

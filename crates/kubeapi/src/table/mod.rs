@@ -22,7 +22,7 @@ mod sheet; // rows -> Table
 mod subject; // bytes -> the parts that a row needs
 
 pub use columns::CustomColumns;
-pub use sheet::{Headings, Include, LIST_END, ListMeta, MetaVersion, Sheet};
+pub use sheet::{EndOfPages, Headings, Include, LIST_END, ListMeta, MetaVersion, Sheet};
 
 /// The heading of a column, and what a client knows about its cells.
 #[derive(Debug, Clone, Copy, PartialEq)]

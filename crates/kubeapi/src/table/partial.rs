@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::sheet::{ListMeta, MetaVersion};
+use super::sheet::{EndOfPages, ListMeta, MetaVersion};
 use super::subject::metadata;
 
 /// The object's metadata as a PartialObjectMetadata. The metadata's bytes are those of the object.
@@ -35,7 +35,7 @@ pub fn begin_list(out: &mut Vec<u8>, version: MetaVersion, meta: &ListMeta<'_>) 
     out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"");
     out.extend_from_slice(version.api_version().as_bytes());
     out.extend_from_slice(b"\",\"metadata\":");
-    meta.write(out);
+    meta.write(out, EndOfPages::Omitted);
     out.extend_from_slice(b",\"items\":[");
 }
 

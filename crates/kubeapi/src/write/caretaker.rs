@@ -134,9 +134,10 @@ impl Caretaker {
         let namespaces = self
             .writes
             .look_after_namespaces(snapshot, &self.root_certificates)
-            .await?;
-        let definitions = self.writes.look_after_definitions(snapshot).await?;
-        Ok(namespaces.waiting > 0 || definitions > 0)
+            .await;
+        // A fault in one must not hold up the other.
+        let definitions = self.writes.look_after_definitions(snapshot).await;
+        Ok(namespaces?.waiting > 0 || definitions? > 0)
     }
 
     /// Takes everything out of the watches. Returns whether there was anything: then another round

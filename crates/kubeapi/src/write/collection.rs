@@ -60,10 +60,22 @@ impl Writes {
                 Err(status) => return Err(status),
             }
         }
-        let items: Vec<Value> = found.into_iter().map(|(_, value)| value).collect();
+        let item = |mut value: Value| {
+            // As in every list of a built-in kind, the list says what its items are.
+            if let (Some(fields), None) = (value.as_object_mut(), &target.kind.custom) {
+                fields.shift_remove("apiVersion");
+                fields.shift_remove("kind");
+            }
+            value
+        };
+        let items: Vec<Value> = found.into_iter().map(|(_, value)| item(value)).collect();
+        let mut metadata = json!({"resourceVersion": version.to_string()});
+        if target.kind.custom.is_some() {
+            metadata["continue"] = "".into();
+        }
         Ok(json!({
             "kind": &*target.kind.list_kind, "apiVersion": target.kind.api_version(),
-            "metadata": {"resourceVersion": version.to_string()}, "items": items
+            "metadata": metadata, "items": items
         }))
     }
 }

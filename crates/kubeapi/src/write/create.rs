@@ -33,6 +33,7 @@ pub fn create(
     let mut faults = Faults::default();
     meta::check(target, &object, &mut faults);
     kinds::check(target, &object, &mut faults);
+    kinds::check_new(target, &object, &mut faults);
     shape::check(target.kind, &object, &mut faults);
     faults.refuse(target.kind, meta::name(&object))?;
     kinds::finish(target, &mut object);
@@ -45,14 +46,30 @@ pub(super) fn is_definition(target: &Target) -> bool {
     target.resource() == (custom::GROUP, "customresourcedefinitions")
 }
 
-/// What the author of an object should know. Only definitions of custom kinds have something to
-/// tell.
+/// What the author of an object should know.
 pub fn warnings(target: &Target, object: &Value) -> Vec<String> {
-    match is_definition(target) {
-        true => custom::admit_create(&mut object.clone()).unwrap_or_default(),
-        false => Vec::new(),
+    if is_definition(target) {
+        return custom::admit_create(&mut object.clone()).unwrap_or_default();
+    }
+    let annotations = field::at(object, &["metadata", "annotations"]);
+    match target.resource() {
+        ("networking.k8s.io", "ingresses") if is_old_ingress(object, annotations) => {
+            let instead = "please use 'spec.ingressClassName' instead";
+            vec![format!(
+                "annotation {INGRESS_CLASS:?} is deprecated, {instead}"
+            )]
+        }
+        _ => Vec::new(),
     }
 }
+
+/// Whether an ingress says its class in the way of old alone.
+fn is_old_ingress(object: &Value, annotations: &Value) -> bool {
+    let class = field::at(object, &["spec", "ingressClassName"]);
+    field::is_set(annotations, INGRESS_CLASS) && class.is_null()
+}
+
+const INGRESS_CLASS: &str = "kubernetes.io/ingress.class";
 
 /// Whether the server chose the name: then a name that is taken is tried again with another suffix,
 /// [`super::names::GENERATE_ATTEMPTS_MAX`] times.

@@ -56,13 +56,15 @@ impl Writes {
         let mut object = current.value.clone();
         let definition = Definition::read(&object)?;
         let others = others(&definition, all);
-        if settle(&mut object, &others, self.now())? == Settled::Changed {
+        let settled = settle(&mut object, &others, self.now())?;
+        // First the place, then the word that it is there: what is established is served at once.
+        open(self.authority(), &Definition::read(&object)?).await?;
+        if settled == Settled::Changed {
             return Ok(self
                 .carry_out(target, &Decision::Put(object), current)
                 .await?
                 .is_some());
         }
-        open(self.authority(), &definition).await?;
         Ok(true)
     }
 

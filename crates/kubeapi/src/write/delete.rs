@@ -42,15 +42,34 @@ pub fn delete(
     let waits = !meta::finalizers(&object).is_empty();
     match (graceful, waits) {
         (Grace::None, true) => mark(&mut object, now),
-        (Grace::Seconds(seconds), _) if seconds > 0 => {}
-        (Grace::Seconds(_), true) => {}
-        (Grace::None | Grace::Pending | Grace::Seconds(_), _) => {
-            return Ok(Decision::Delete(object));
-        }
+        // Without a grace it goes in the next step: watchers see that its end began.
+        (Grace::Seconds(_), _) => {}
+        (Grace::None | Grace::Pending, _) => return Ok(Decision::Delete(object)),
     }
     match object == *current {
         true => Ok(Decision::Unchanged),
         false => Ok(Decision::Put(object)),
+    }
+}
+
+/// Whether `decision` is the first of two steps: a pod that has no time left is told so, and goes.
+pub fn is_first_step(target: &Target, decision: &Decision) -> bool {
+    let Decision::Put(object) = decision else {
+        return false;
+    };
+    let grace = field::at(object, &["metadata", "deletionGracePeriodSeconds"]);
+    target.resource() == ("", "pods")
+        && meta::is_deleting(object)
+        && meta::finalizers(object).is_empty()
+        && grace.as_i64() == Some(0)
+}
+
+/// What who deletes something should know.
+pub fn warnings(target: &Target, options: &DeleteOptions) -> Vec<String> {
+    let unsaid = options.propagation.is_none() && options.orphan_dependents.is_none();
+    match target.resource() {
+        ("batch", "jobs") if unsaid => vec![JOB_WARNING.to_owned()],
+        _ => Vec::new(),
     }
 }
 
@@ -64,18 +83,14 @@ pub fn answer(
 ) -> (u16, Value) {
     match decision {
         Decision::Delete(last) => match conduct::conduct(target.kind).answer {
-            Answer::Object => (200, last.clone()),
+            Answer::Object => (200, stored.clone()),
             Answer::Status => (200, success(target, last)),
         },
         // Kubernetes keeps 202 for clients that asked in the oldest way to take dependents along.
         Decision::Put(_) | Decision::Unchanged if options.orphan_dependents == Some(false) => {
             (202, stored.clone())
         }
-        Decision::Put(_) => (200, stored.clone()),
-        Decision::Unchanged => match conduct::conduct(target.kind).answer {
-            Answer::Object => (200, stored.clone()),
-            Answer::Status => (200, success(target, stored)),
-        },
+        Decision::Put(_) | Decision::Unchanged => (200, stored.clone()),
     }
 }
 
@@ -247,6 +262,9 @@ fn shifted(time: Timestamp, seconds: i64) -> Timestamp {
         .unwrap_or(time)
 }
 
+const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set \
+                           propagationPolicy=Background to remove them or set \
+                           propagationPolicy=Orphan to suppress this warning";
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 const COLLECTOR_FINALIZERS: [&str; 2] = [ORPHAN, FOREGROUND];

@@ -6,18 +6,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object::{ObjectName, Resource};
 use parking_lot::RwLock;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::admit::Admission;
-use super::options::{DeleteOptions, DryRun, parse_dry_run};
+use super::admit::{Admission, Trusted};
+use super::options::{DeleteOptions, DryRun, WriteOptions};
 use super::order::{Order, Verb, Writes as OrderWrites, Writing, Written, WrittenBody};
 use super::patch::Patch;
 use super::perform::{Ask, Done, Writes};
 use super::token_request::TokenMaker;
-use super::{Part, Target};
+use super::{Part, Target, field, meta};
 use crate::Status;
 use crate::custom::scale::ScalePaths;
+use crate::protobuf;
 use crate::read::question;
+use crate::schema::builtin;
 use crate::schema::fields::{self, FieldValidation};
 use crate::who::Authorizer;
 
@@ -50,19 +52,13 @@ impl Desk {
     }
 
     async fn store(&self, order: &Order, part: Part) -> Result<Written, Status> {
-        let fields = order.query.text("fieldValidation");
-        let fields = FieldValidation::parse(fields).ok_or_else(|| unknown_validation(fields))?;
-        let dry_runs: Vec<&str> = order.query.values("dryRun").collect();
-        let (options_kind, repeated) = match order.verb {
-            Verb::Create => ("CreateOptions", fields::repeated(&order.body)),
-            Verb::Update => ("UpdateOptions", fields::repeated(&order.body)),
-            _ => ("PatchOptions", Vec::new()),
-        };
+        let WriteOptions { dry_run, fields } = WriteOptions::from_query(&order.query, order.verb)?;
+        let repeated = fields::repeated(&order.body);
         let admission = self.admission(order);
         let ask = Ask {
             target: target(order),
             part,
-            dry_run: parse_dry_run(&dry_runs, options_kind)?,
+            dry_run,
             fields,
             repeated: &repeated,
             admission: &admission,
@@ -71,7 +67,7 @@ impl Desk {
             Verb::Create => self.writes.create(&ask, json(order)?).await?,
             Verb::Update => self.writes.update(&ask, json(order)?).await?,
             Verb::Patch | Verb::Delete | Verb::DeleteCollection => {
-                let patch = Patch::parse(&order.kind, &order.content_type, &order.body)?;
+                let patch = self.patch(order)?;
                 self.writes.patch(&ask, &patch).await?
             }
         };
@@ -98,7 +94,12 @@ impl Desk {
 
     async fn delete_collection(&self, order: &Order) -> Result<Written, Status> {
         let options = delete_options(order)?;
-        let selector = question::selector(&order.kind, &order.query)?;
+        let selector = question::selector(&order.kind, &order.query).map_err(|mut status| {
+            // Of the same fault a list says in addition what it was doing.
+            let words = status.message.strip_prefix("unable to parse requirement: ");
+            status.message = words.map_or(status.message.clone(), str::to_owned);
+            status
+        })?;
         let limit =
             match order.query.number("limit")? {
                 None | Some(0) => None,
@@ -121,26 +122,28 @@ impl Desk {
 
     async fn scale(&self, order: &Order) -> Result<Written, Status> {
         let paths = ScalePaths::of_kind(&order.kind).ok_or_else(Status::no_such_path)?;
-        let dry_runs: Vec<&str> = order.query.values("dryRun").collect();
         let admission = self.admission(order);
         let ask = Ask {
             target: target(order),
             part: Part::Whole,
-            dry_run: parse_dry_run(&dry_runs, "UpdateOptions")?,
+            dry_run: WriteOptions::from_query(&order.query, order.verb)?.dry_run,
             fields: FieldValidation::Ignore,
             repeated: &[],
             admission: &admission,
         };
         let resource = (&*order.kind.group, &*order.kind.plural);
+        let schema = builtin::type_of("autoscaling", "v1", "Scale");
+        let schema = schema.as_ref().map(|schema| schema.schema());
         let sent = match order.verb {
             Verb::Update => Sent::Whole(json(order)?),
-            _ => Sent::Patch(Patch::parse(&order.kind, &order.content_type, &order.body)?),
+            _ => Sent::Patch(self.patch(order)?),
         };
         let rule = |current: &Value| {
             let scale = match &sent {
                 Sent::Whole(scale) => scale.clone(),
-                Sent::Patch(patch) => patch.applied_to(paths.read(current)?, None)?,
+                Sent::Patch(patch) => patch.applied_to(paths.read(current)?, schema)?,
             };
+            settle_scale(order, &scale)?;
             let mut object = current.clone();
             paths.write(&mut object, &scale, resource)?;
             Ok(object)
@@ -162,14 +165,17 @@ impl Desk {
             Value::Null => DeleteOptions::default(),
             options => DeleteOptions::from_body(options)?,
         };
-        let dry_runs: Vec<&str> = order.query.values("dryRun").collect();
-        if parse_dry_run(&dry_runs, "CreateOptions")? == DryRun::All {
+        if WriteOptions::from_query(&order.query, order.verb)?.dry_run == DryRun::All {
             options.dry_run = DryRun::All;
         }
+        if meta::name(&eviction) != order.path.name {
+            let why = "name in URL does not match name in Eviction object";
+            return Err(Status::bad_request(why));
+        }
+        self.admission(order).eviction(&eviction)?;
         self.writes.check_budgets(&target(order))?;
-        let admission = self.admission(order);
         self.writes
-            .delete(&target(order), &options, &admission)
+            .delete(&target(order), &options, &Trusted)
             .await?;
         let mut status = Status::new(201, "", "");
         status.details = None;
@@ -207,6 +213,17 @@ impl Desk {
         })
     }
 
+    /// The patch that was sent. That there is something to patch comes before what is wrong with it.
+    fn patch(&self, order: &Order) -> Result<Patch, Status> {
+        match Patch::parse(&order.kind, &order.content_type, &order.body) {
+            Err(status) if status.code != 415 => {
+                self.writes.must_read(&target(order))?;
+                Err(status)
+            }
+            parsed => parsed,
+        }
+    }
+
     fn admission<'a>(&'a self, order: &'a Order) -> Admission<'a> {
         Admission {
             order,
@@ -220,6 +237,18 @@ impl Desk {
 enum Sent {
     Whole(Value),
     Patch(Patch),
+}
+
+/// A Scale is one, and that of the object in the URL.
+fn settle_scale(order: &Order, scale: &Value) -> Result<(), Status> {
+    let (version, kind) = (field::text(scale, "apiVersion"), field::text(scale, "kind"));
+    if !matches!(version, "" | "autoscaling/v1") || !matches!(kind, "" | "Scale") {
+        let version = version.rsplit('/').next().unwrap_or_default();
+        return Err(Status::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a Scale"
+        )));
+    }
+    meta::settle_name(&target(order), &mut scale.clone())
 }
 
 fn target(order: &Order) -> Target<'_> {
@@ -247,13 +276,22 @@ fn part_of(subresource: &str) -> Result<Part, Status> {
 
 fn json(order: &Order) -> Result<Value, Status> {
     if !matches!(order.content_type.as_str(), "" | "application/json") {
-        return Err(Status::unsupported_media_type("application/json"));
+        let read = match order.kind.custom {
+            Some(_) => "application/json".to_owned(),
+            None => format!("application/json, {}", protobuf::MEDIA_TYPE),
+        };
+        return Err(Status::unsupported_media_type(&read));
     }
-    serde_json::from_slice(&order.body).map_err(|error| {
+    let value = serde_json::from_slice(&order.body).map_err(|error| {
         let kind = &order.kind.kind;
         Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): {error}"
         ))
+    })?;
+    // To a typed server null is an object in which nothing is set.
+    Ok(match value {
+        Value::Null => Value::Object(Map::new()),
+        value => value,
     })
 }
 
@@ -280,11 +318,4 @@ fn written(done: Done, body: impl FnOnce(Bytes) -> WrittenBody) -> Written {
         body: body(done.body),
         warnings: done.warnings,
     }
-}
-
-fn unknown_validation(value: &str) -> Status {
-    let message =
-        format!("Unsupported value: {value:?}: supported values: \"Ignore\", \"Strict\", \"Warn\"");
-    let cause = crate::status::Cause::new("FieldValueNotSupported", "fieldValidation", message);
-    Status::invalid("meta.k8s.io", "CreateOptions", "", vec![cause])
 }

@@ -12,6 +12,7 @@ use super::kinds::event;
 use crate::Status;
 use crate::catalog::Kind;
 use crate::protobuf::typed;
+use crate::schema::fields;
 
 /// An object as it is stored, from how `kind` shows it.
 pub(super) fn to_stored(kind: &Kind, object: Value) -> Value {
@@ -23,7 +24,16 @@ pub(super) fn to_stored(kind: &Kind, object: Value) -> Value {
     match &kind.custom {
         Some(custom) if !custom.storage => {
             let stored = format!("{}/{}", kind.group, custom.stored_in);
-            with_api_version(object, &stored)
+            let mut object = with_api_version(object, &stored);
+            // What the stored version does not know is not kept, whichever version it came in.
+            if let Some(schema) = custom
+                .stored_schema
+                .as_ref()
+                .filter(|_| !custom.preserve_unknown)
+            {
+                fields::prune(&mut object, schema.schema());
+            }
+            object
         }
         _ => object,
     }

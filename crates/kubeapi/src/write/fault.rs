@@ -110,6 +110,11 @@ impl Faults {
         self.add("FieldValueTooLong", path, body);
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether nothing is wrong.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -124,6 +129,12 @@ impl Faults {
         }
     }
 
+    /// Puts these before others.
+    pub(super) fn lead_with(&mut self, mut found: Faults) {
+        found.extend(std::mem::take(&mut self.0));
+        *self = found;
+    }
+
     /// Every fault as a cause of a refusal.
     pub fn causes(self) -> Vec<Cause> {
         self.0
@@ -134,7 +145,13 @@ impl Faults {
         if self.0.is_empty() {
             return Ok(());
         }
-        Err(Status::invalid(&kind.group, &kind.kind, name, self.0))
+        // Both APIs of events are one to Kubernetes where it finds something wrong.
+        let group = if kind.is_event_view() {
+            ""
+        } else {
+            &kind.group
+        };
+        Err(Status::invalid(group, &kind.kind, name, self.0))
     }
 
     /// The same fault found twice is told once.
@@ -163,8 +180,8 @@ fn with_detail(body: String, detail: &str) -> String {
 /// Strings are quoted, everything else is JSON. A value that would drown the message is cut.
 fn shown(value: &Value) -> String {
     let text = match value {
-        Value::String(text) => format!("{text:?}"),
-        other => other.to_string(),
+        Value::String(text) => quoted(text),
+        other => in_order(other.clone()).to_string(),
     };
     if text.len() <= SHOWN_BYTES_MAX {
         return text;
@@ -174,6 +191,52 @@ fn shown(value: &Value) -> String {
         end -= 1;
     }
     format!("{}...", &text[..end])
+}
+
+/// Maps of strings, such as labels, by their keys: Go writes maps so.
+fn in_order(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let is_map = fields.values().all(Value::is_string);
+            let mut fields: Vec<_> = fields.into_iter().collect();
+            if is_map {
+                fields.sort_by(|(left, _), (right, _)| left.cmp(right));
+            }
+            let fields = fields.into_iter();
+            let fields = fields.map(|(key, value)| (key, in_order(value)));
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(in_order).collect()),
+        other => other,
+    }
+}
+
+/// A string in quotes, with the escapes of Go.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for letter in text.chars() {
+        match letter {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '\u{7}' => quoted.push_str("\\a"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\u{b}' => quoted.push_str("\\v"),
+            '\u{c}' => quoted.push_str("\\f"),
+            letter if letter.is_ascii_control() => {
+                quoted.push_str(&format!("\\x{:02x}", u32::from(letter)));
+            }
+            letter if letter.is_control() => {
+                quoted.push_str(&format!("\\u{:04x}", u32::from(letter)));
+            }
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// Most of a wrong value that a refusal repeats. A pod spec fits; a hostile megabyte does not.
@@ -212,6 +275,14 @@ mod tests {
         let mut faults = Faults::default();
         faults.invalid(&Path::new("a"), "ä".repeat(20_000), "no");
         assert!(faults.told()[0].len() < 17_000);
+    }
+
+    #[test]
+    fn strings_are_quoted_as_go_quotes_them() {
+        assert_eq!(
+            quoted("a\"b\\c\n\0\u{7f}\u{85}ä"),
+            "\"a\\\"b\\\\c\\n\\x00\\x7f\\u0085ä\""
+        );
     }
 
     #[test]

@@ -148,6 +148,15 @@ pub(crate) fn copy(value: &mut Value, source: &Value, key: &str) {
     }
 }
 
+/// Appends to the list `key`, made where it is absent.
+pub(crate) fn push(value: &mut Value, key: &str, item: Value) {
+    let list = slot(value, key);
+    match list {
+        Value::Array(items) => items.push(item),
+        other => *other = Value::Array(vec![item]),
+    }
+}
+
 /// Takes out every field that is null. A typed server reads null as absent.
 pub(crate) fn drop_nulls(value: &mut Value) {
     match value {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::conduct::{self, Generation};
 use super::fault::{Faults, Path};
 use super::{Stamp, Target, field, names};
+use crate::status::Cause;
 use crate::{Status, schema};
 
 /// Makes the request's apiVersion, kind and namespace those of its URL, or refuses a request that
@@ -67,7 +68,6 @@ pub fn stamp_new(target: &Target, object: &mut Value, stamp: &Stamp) -> Result<(
         "resourceVersion",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
-        "generation",
     ] {
         field::remove(metadata, key);
     }
@@ -139,7 +139,12 @@ pub fn check(target: &Target, object: &Value, faults: &mut Faults) {
     let annotations = field::child(metadata, "annotations");
     names::check_annotations(annotations, &path.child("annotations"), faults);
     check_owners(metadata, &path.child("ownerReferences"), faults);
-    check_finalizers(metadata, &path.child("finalizers"), faults);
+    let path = path.child("finalizers");
+    check_finalizers(metadata, &path, faults);
+    // Custom kinds, and their definitions, are not held to this.
+    if target.kind.custom.is_none() && !super::create::is_definition(target) {
+        names::check_finalizer_names(&field::texts(metadata, "finalizers"), &path, faults);
+    }
 }
 
 /// Checks what an update says of metadata that cannot change.
@@ -167,6 +172,29 @@ pub fn check_update(new: &Value, old: &Value, faults: &mut Faults) {
 /// Whether an object's end has begun.
 pub fn is_deleting(object: &Value) -> bool {
     field::is_set(field::child(object, "metadata"), "deletionTimestamp")
+}
+
+/// Takes out owner references that are there twice, and says what the client should know.
+pub fn settle_owners(object: &mut Value, when: &str) -> Option<String> {
+    let metadata = object.get_mut("metadata")?;
+    let owners = metadata.get_mut("ownerReferences")?.as_array_mut()?;
+    let (mut once, mut twice): (Vec<Value>, BTreeSet<String>) = Default::default();
+    for owner in std::mem::take(owners) {
+        match once.contains(&owner) {
+            true => drop(twice.insert(field::text(&owner, "uid").to_owned())),
+            false => once.push(owner),
+        }
+    }
+    *owners = once;
+    if twice.is_empty() {
+        return None;
+    }
+    let uids = twice.into_iter().collect::<Vec<_>>().join(", ");
+    Some(format!(
+        ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner \
+         references in 1.20+, and may reject such requests as early as 1.24; please fix your \
+         requests; duplicate UID(s) observed: {uids}"
+    ))
 }
 
 /// An object's metadata.finalizers.
@@ -213,6 +241,12 @@ fn check_kind(target: &Target, object: &Value) -> Result<(), Status> {
             "the API version in the data ({version}) does not match the expected API version \
              ({expected})"
         )));
+    }
+    if !kind.is_empty() && kind != &*target.kind.kind && target.kind.custom.is_some() {
+        let why = format!("Invalid value: \"{kind}\": must be {}", target.kind.kind);
+        let cause = Cause::new("FieldValueInvalid", "kind", why);
+        let name = field::text(field::child(object, "metadata"), "name");
+        return Err(Status::invalid(&target.kind.group, kind, name, vec![cause]));
     }
     if !kind.is_empty() && kind != &*target.kind.kind {
         let (of, wanted) = (&target.kind.version, &target.kind.kind);

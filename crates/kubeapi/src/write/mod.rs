@@ -69,6 +69,8 @@ pub struct Surroundings<'a> {
     pub namespace: Option<&'a Value>,
     /// Which service addresses and ports there are and which are taken. Needed to write a service.
     pub network: Option<&'a kinds::service::Network>,
+    /// What the pod that is about to be created refers to.
+    pub references: Option<&'a kinds::enrol::References>,
     /// Who writes; nobody where it is the cluster itself.
     pub user: Option<&'a User>,
 }

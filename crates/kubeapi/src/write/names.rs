@@ -42,6 +42,17 @@ pub fn rule(kind: &Kind) -> NameRule {
     }
 }
 
+/// Finalizers are Kubernetes' own, or named with a domain.
+pub fn check_finalizer_names(finalizers: &[&str], path: &Path, faults: &mut Faults) {
+    let own = ["kubernetes", "orphan", "foregroundDeletion"];
+    for (index, name) in finalizers.iter().enumerate() {
+        if !name.contains('/') && !own.contains(name) {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            faults.invalid(&path.index(index), *name, why);
+        }
+    }
+}
+
 /// Checks `metadata.name` and `metadata.generateName` against the kind's rule.
 pub fn check_name(kind: &Kind, metadata: &Value, faults: &mut Faults) {
     let path = Path::new("metadata");

@@ -1,10 +1,15 @@
 //! What a client may say about a deletion: `DeleteOptions`, in the body or in the query.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use serde_json::Value;
 
 use super::fault::{Faults, Path};
 use super::field;
+use super::order::Verb;
 use crate::Status;
+use crate::request::Query;
+use crate::schema::fields::FieldValidation;
 
 /// How an object should go.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,7 +86,7 @@ impl DeleteOptions {
         let mut dry_runs = Vec::new();
         for (key, value) in query {
             match key {
-                "gracePeriodSeconds" => options.grace_seconds = Some(parsed(key, value)?),
+                "gracePeriodSeconds" => options.grace_seconds = Some(parsed(value)?),
                 "orphanDependents" => options.orphan_dependents = Some(truth(value)),
                 "propagationPolicy" => policy = Some(Value::from(value)),
                 "dryRun" => dry_runs.push(value),
@@ -106,15 +111,64 @@ impl DeleteOptions {
     }
 }
 
-/// Reads the `dryRun` parameters of a create, update or patch.
-pub fn parse_dry_run(values: &[&str], options_kind: &str) -> Result<DryRun, Status> {
-    let mut faults = Faults::default();
-    let dry_run = dry_run(values, &mut faults);
-    match faults.causes() {
-        causes if causes.is_empty() => Ok(dry_run),
-        causes => Err(Status::invalid("meta.k8s.io", options_kind, "", causes)),
+/// What a client may say about a create, an update or a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Whether anything is stored.
+    pub dry_run: DryRun,
+    /// What to do about unknown fields.
+    pub fields: FieldValidation,
+}
+
+impl WriteOptions {
+    /// From the query of a request.
+    pub fn from_query(query: &Query, verb: Verb) -> Result<Self, Status> {
+        let kind = match verb {
+            Verb::Create => "CreateOptions",
+            Verb::Update => "UpdateOptions",
+            Verb::Patch | Verb::Delete | Verb::DeleteCollection => "PatchOptions",
+        };
+        let mut faults = Faults::default();
+        if verb == Verb::Patch && query.value("force").is_some() {
+            let why = "may not be specified for non-apply patch";
+            faults.forbidden(&Path::new("force"), why);
+        }
+        check_manager(query.text("fieldManager"), &mut faults);
+        let dry_runs: Vec<&str> = query.values("dryRun").collect();
+        let dry_run = dry_run(&dry_runs, &mut faults);
+        let wanted = query.text("fieldValidation");
+        let fields = FieldValidation::parse(wanted);
+        if fields.is_none() {
+            let known = ["", "Ignore", "Strict", "Warn"];
+            faults.unsupported(&Path::new("fieldValidation"), wanted, &known);
+        }
+        match faults.causes() {
+            causes if causes.is_empty() => Ok(Self {
+                dry_run,
+                fields: fields.unwrap_or_default(),
+            }),
+            causes => Err(Status::invalid("meta.k8s.io", kind, "", causes)),
+        }
     }
 }
+
+/// The name of whoever manages fields. It is not kept, but a name that is none is refused.
+fn check_manager(name: &str, faults: &mut Faults) {
+    let path = Path::new("fieldManager");
+    if name.len() > MANAGER_BYTES_MAX {
+        faults.too_long(&path, MANAGER_BYTES_MAX);
+    }
+    for (position, letter) in name
+        .char_indices()
+        .filter(|(_, letter)| letter.is_control())
+    {
+        let code = u32::from(letter);
+        let why = format!("invalid character U+{code:04X} (at position {position})");
+        faults.invalid(&path, name, why);
+    }
+}
+
+const MANAGER_BYTES_MAX: usize = 128;
 
 fn dry_run(values: &[&str], faults: &mut Faults) -> DryRun {
     if values.iter().any(|value| *value != "All") {
@@ -149,9 +203,15 @@ fn whole_number(body: &Value, key: &str) -> Result<Option<i64>, Status> {
     }
 }
 
-fn parsed(key: &str, value: &str) -> Result<i64, Status> {
-    let wrong = |_| Status::bad_request(format!("{key} must be a whole number"));
-    value.parse().map_err(wrong)
+/// The words are those of Go, which say nothing of the parameter.
+fn parsed(value: &str) -> Result<i64, Status> {
+    value.parse().map_err(|error: ParseIntError| {
+        let why = match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        Status::bad_request(format!("strconv.ParseInt: parsing {value:?}: {why}"))
+    })
 }
 
 /// Query parameters are true unless they say otherwise, as Kubernetes reads them.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use store::Failed;
 use store::authority::{Outcome, Refusal};
 
-use super::{Decision, Target, draft};
+use super::{Decision, Target, draft, field};
 use crate::Status;
 
 /// The object that a dry run shows.
@@ -23,7 +23,15 @@ pub(super) fn stored(
     outcomes: Vec<Outcome>,
 ) -> Result<Value, Status> {
     match (decision, outcomes.into_iter().next()) {
-        (Decision::Delete(last), _) => Ok(last.clone()),
+        (Decision::Delete(last), Some(Outcome::Deleted(version))) => {
+            let mut last = last.clone();
+            field::set(
+                field::object_mut(&mut last, "metadata"),
+                "resourceVersion",
+                version.to_string(),
+            );
+            Ok(last)
+        }
         (_, Some(Outcome::Stored(object))) => Ok(draft::from_stored(target.kind, parsed(&object)?)),
         _ => Err(Status::internal("a write left nothing behind")),
     }
@@ -31,7 +39,7 @@ pub(super) fn stored(
 
 pub(super) fn stored_bytes(target: &Target, outcomes: Vec<Outcome>) -> Result<Bytes, Status> {
     match outcomes.into_iter().next() {
-        Some(Outcome::Stored(object)) if &*target.kind.group != "events.k8s.io" => Ok(object.bytes),
+        Some(Outcome::Stored(object)) if target.kind.is_stored_as_shown() => Ok(object.bytes),
         Some(Outcome::Stored(object)) => {
             encoded(&draft::from_stored(target.kind, parsed(&object)?))
         }

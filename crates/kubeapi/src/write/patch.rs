@@ -4,7 +4,8 @@ use object::patch::strategic::{MergeRules, Strategy};
 use object::patch::{Fault, json, merge, strategic};
 use serde_json::Value;
 
-use super::{Target, meta};
+use super::fault::{Faults, Path};
+use super::{Target, field, meta};
 use crate::Status;
 use crate::catalog::Kind;
 use crate::schema::Schema;
@@ -38,6 +39,10 @@ impl Patch {
                  without --server-side) or one of the media types application/json-patch+json, \
                  application/merge-patch+json, application/strategic-merge-patch+json",
             )),
+            _ if kind.custom.is_none() => {
+                let words = "415: Unsupported Media Type";
+                Err(Status::unspecific(415, "UnsupportedMediaType", words))
+            }
             _ => Err(Status::unsupported_media_type(&accepted(kind).join(", "))),
         }
     }
@@ -46,17 +51,32 @@ impl Patch {
     pub(super) fn applied(&self, target: &Target, current: &Value) -> Result<Value, Status> {
         let schema = target.kind.schema.as_ref().map(|schema| schema.schema());
         let mut object = self.applied_to(current.clone(), schema)?;
+        check_type(target.kind, &object)?;
         meta::settle(target, &mut object)?;
         meta::settle_name(target, &mut object)?;
         Ok(object)
+    }
+
+    /// Which of the fields that stood twice in a patch stood twice in what it makes of an object. The
+    /// operations of a JSON patch are no part of that.
+    pub(super) fn repeated<'a>(&self, found: &'a [String]) -> &'a [String] {
+        match self {
+            Self::Json(_) => &[],
+            Self::Merge(_) | Self::Strategic(_) => found,
+        }
     }
 
     /// Any document with the patch applied, such as a Scale. `schema` says how its lists merge.
     pub fn applied_to(&self, document: Value, schema: Option<&Schema>) -> Result<Value, Status> {
         match self {
             Self::Json(patch) => {
-                let wrong = |wrong: json::BadJsonPatch| refused(wrong.fault(), &wrong.to_string());
-                patch.clone().apply(document).map_err(wrong)
+                patch
+                    .clone()
+                    .apply(document)
+                    .map_err(|wrong| match wrong.fault() {
+                        Fault::Inapplicable => Status::unspecific(422, "Invalid", REJECTED),
+                        fault => refused(fault, &wrong.to_string()),
+                    })
             }
             Self::Merge(patch) => Ok(merge::apply(document, patch.clone())),
             Self::Strategic(patch) => {
@@ -68,6 +88,33 @@ impl Patch {
             }
         }
     }
+}
+
+/// The refusal of a patch after which an object cannot be read any more. Kubernetes names no object.
+pub(super) fn unreadable(object: &Value, why: &str) -> Status {
+    let mut faults = Faults::default();
+    faults.invalid(&Path::new("patch"), object.to_string(), why);
+    Status::invalid("", "", "", faults.causes())
+}
+
+/// What a decoder found wrong, without what it was decoding.
+pub(super) fn decoder_words(message: &str) -> &str {
+    const PREFIX: &str = "cannot be handled as a ";
+    let rest = message.split_once(PREFIX).map_or(message, |(_, rest)| rest);
+    rest.split_once(": ").map_or(rest, |(_, words)| words)
+}
+
+/// A patch does not make another kind of an object.
+fn check_type(kind: &Kind, object: &Value) -> Result<(), Status> {
+    let (version, name) = (
+        field::text(object, "apiVersion"),
+        field::text(object, "kind"),
+    );
+    if version == kind.api_version() && name == &*kind.kind {
+        return Ok(());
+    }
+    let why = format!("no kind {name:?} is registered for version {version:?} here");
+    Err(unreadable(object, &why))
 }
 
 /// The media types in which `kind` takes patches.
@@ -115,14 +162,12 @@ fn refused(fault: Fault, words: &str) -> Status {
     match fault {
         Fault::Malformed => Status::bad_request(words),
         Fault::TooLarge => Status::too_large(words),
-        Fault::Inapplicable => Status::new(
-            422,
-            "Invalid",
-            format!("the server rejected our request due to an error in our request: {words}"),
-        ),
+        Fault::Inapplicable => Status::new(422, "Invalid", format!("{REJECTED}: {words}")),
     }
 }
 
+/// All that Kubernetes says of a JSON patch that does not fit its object.
+const REJECTED: &str = "the server rejected our request due to an error in our request";
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";

@@ -36,7 +36,9 @@ pub(super) fn fit(
         false => fields::prune(object, schema.schema()),
     };
     if kind.custom.is_some() {
-        unknown.extend(instance::coerce_metadata(object)?);
+        unknown.sort();
+        let of_metadata = instance::coerce_metadata(object)?;
+        unknown = of_metadata.into_iter().chain(unknown).collect();
     }
     let warnings = wanted.judge(names, repeated, &unknown)?;
     if kind.custom.is_none() {

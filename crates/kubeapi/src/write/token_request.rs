@@ -40,6 +40,7 @@ struct Spec {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Bound {
+    api_version: String,
     kind: String,
     name: String,
     uid: String,
@@ -65,7 +66,7 @@ impl TokenMaker {
                 .map_err(|error| Status::bad_request(format!("spec cannot be read: {error}")))?,
         };
         let seconds = spec.expiration_seconds.unwrap_or(LIFETIME_SECONDS_DEFAULT);
-        check_lifetime(seconds, name)?;
+        check_lifetime(seconds)?;
         let audiences = spec.audiences.filter(|audiences| !audiences.is_empty());
         let audiences = audiences.unwrap_or_else(|| self.audiences.clone());
         let mut bound = BoundTo {
@@ -96,16 +97,23 @@ impl TokenMaker {
         let ends = jiff::Timestamp::from_second(now + seconds)
             .map_err(|_| Status::bad_request("spec.expirationSeconds is too large"))?;
         let ends = ends.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        request["metadata"]["name"] = name.into();
-        request["metadata"]["namespace"] = namespace.into();
+        let made = jiff::Timestamp::from_second(now)
+            .map_err(|_| Status::internal("the clock is out of range"))?;
+        request["metadata"] = json!({
+            "name": name, "namespace": namespace, "uid": &*object.header.uid,
+            "creationTimestamp": made.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        });
         request["spec"]["audiences"] = audiences.into();
         request["spec"]["expirationSeconds"] = seconds.into();
+        if request["spec"]["boundObjectRef"].is_null() {
+            request["spec"]["boundObjectRef"] = Value::Null;
+        }
         request["status"] = json!({ "token": self.key.sign(&claims), "expirationTimestamp": ends });
         Ok(request)
     }
 }
 
-fn check_lifetime(seconds: i64, name: &str) -> Result<(), Status> {
+fn check_lifetime(seconds: i64) -> Result<(), Status> {
     let wrong = match seconds {
         seconds if seconds < LIFETIME_SECONDS_MIN => {
             "may not specify a duration less than 10 minutes"
@@ -120,7 +128,7 @@ fn check_lifetime(seconds: i64, name: &str) -> Result<(), Status> {
     Err(Status::invalid(
         "authentication.k8s.io",
         "TokenRequest",
-        name,
+        "",
         vec![cause],
     ))
 }
@@ -132,7 +140,12 @@ fn bind(bound: &mut BoundTo, wanted: &Bound, find: &Find<'_>) -> Result<(), Stat
         "Secret" => "secrets",
         "Node" => "nodes",
         kind => {
-            let message = format!("cannot bind token for serviceaccount to object of type {kind}");
+            let (group, version) = match wanted.api_version.split_once('/') {
+                Some(parts) => parts,
+                None => ("", &*wanted.api_version),
+            };
+            let of = format!("{group}/{version}, Kind={kind}");
+            let message = format!("cannot bind token to object of type {of}");
             return Err(Status::bad_request(message));
         }
     };
@@ -145,7 +158,7 @@ fn bind(bound: &mut BoundTo, wanted: &Bound, find: &Find<'_>) -> Result<(), Stat
              The object might have been deleted and then recreated",
             wanted.uid
         );
-        return Err(Status::conflict("", plural, &wanted.name, &why));
+        return Err(Status::conflict("", &wanted.kind, &wanted.name, &why));
     }
     let reference = Some(Reference {
         name: wanted.name.clone(),

@@ -73,9 +73,11 @@ pub(super) fn decide(update: &Update, current: &Value, object: Value) -> Result<
     }
     let mut faults = Faults::default();
     meta::check(target, &new, &mut faults);
-    meta::check_update(&new, current, &mut faults);
     check_kind_rules(update, &new, current, &mut faults);
     shape::check(target.kind, &new, &mut faults);
+    let mut fixed = Faults::default();
+    meta::check_update(&new, current, &mut fixed);
+    faults.lead_with(fixed);
     faults.refuse(target.kind, target.name)?;
     kinds::finish(target, &mut new);
     shape::settle(target.kind, &mut new);

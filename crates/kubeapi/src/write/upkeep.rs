@@ -47,22 +47,46 @@ impl Writes {
             });
             round.created += self.create_unless_there(kind, "", name, body).await?;
         }
+        // A fault in one namespace must not hold up the others: the first is told in the end.
+        let mut fault = None;
         for namespace in self.all(&kind.resource(), Range::All)? {
-            if meta::is_deleting(&namespace) {
-                self.end_namespace(catalog, kind, &namespace, &mut round)
-                    .await?;
-                continue;
-            }
-            let name = meta::name(&namespace);
-            for (plural, body) in service_account::furnishings(name, root_certificates) {
-                let Some(kind) = catalog.find("", "v1", plural) else {
-                    continue;
-                };
-                let own = meta::name(&body).to_owned();
-                round.created += self.create_unless_there(kind, name, &own, body).await?;
-            }
+            let looked_after = match meta::is_deleting(&namespace) {
+                true => {
+                    self.end_namespace(catalog, kind, &namespace, &mut round)
+                        .await
+                }
+                false => {
+                    let name = meta::name(&namespace);
+                    let furnished = self.furnish(catalog, name, root_certificates).await;
+                    furnished.map(|created| round.created += created)
+                }
+            };
+            fault = fault.or(looked_after.err());
         }
-        Ok(round)
+        match fault {
+            None => Ok(round),
+            Some(fault) => Err(fault),
+        }
+    }
+
+    /// Makes what every namespace has. Returns how many objects that took.
+    async fn furnish(
+        &self,
+        catalog: &Snapshot,
+        namespace: &str,
+        root_certificates: &str,
+    ) -> Result<usize, Status> {
+        let mut created = 0;
+        for (plural, body) in service_account::furnishings(namespace, root_certificates) {
+            let Some(kind) = catalog.find("", "v1", plural) else {
+                continue;
+            };
+            let own = meta::name(&body).to_owned();
+            created += self
+                .create_unless_there(kind, namespace, &own, body)
+                .await?;
+        }
+        Ok(created)
     }
 
     pub(super) async fn create_unless_there(

@@ -28,7 +28,7 @@ async fn an_object_is_given_at_least_as_new_as_asked() {
             .client
             .get(&format!("{path}?resourceVersion=abc"))
             .await;
-        assert_eq!(reply.status, 400);
+        assert_eq!(reply.status, 500);
     })
     .await;
 }

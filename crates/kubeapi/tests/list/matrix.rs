@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::token;
-use crate::stage::{self, Reply, Stage, pod, version};
+use crate::stage::{self, Reply, Stage, item, pod, version};
 
 /// A version that a case names.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -385,7 +385,7 @@ impl History {
 
     fn check_list(&self, case: &Case, pods: &[usize], body: &Value, told: &str) {
         assert_eq!(body["kind"], "PodList", "{told}");
-        let expected: Vec<Value> = pods.iter().map(|index| self.pods[*index].clone()).collect();
+        let expected: Vec<Value> = pods.iter().map(|index| item(&self.pods[*index])).collect();
         assert_eq!(body["items"], Value::from(expected), "{told}");
         if let Some(shown) = case.shown {
             assert_eq!(version(body), self.version(shown), "{told}");

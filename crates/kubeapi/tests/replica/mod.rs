@@ -5,7 +5,7 @@ use serde_json::json;
 use store::replica::Change;
 use store::{Range, Scope};
 
-use crate::stage::{self, lasting, pod, version};
+use crate::stage::{self, item, lasting, pod, version};
 
 fn pods() -> Resource {
     Resource::new("", "pods")
@@ -159,7 +159,7 @@ async fn a_reset_ends_the_watches_whose_content_it_changed() {
         // The list that follows has everything, at a version from which nothing is missing.
         let list = stage.client.json("/api/v1/pods").await;
         assert_eq!(list["items"][0]["metadata"]["annotations"]["note"], "reset");
-        assert_eq!(list["items"][1], after);
+        assert_eq!(list["items"][1], item(&after));
         for old in [version(&kept), version(&before)] {
             let path = lasting("/api/v1/pods", &format!("resourceVersion={old}"));
             let status = stage.client.watch(&path).await.expect_kind("ERROR").await;
@@ -216,6 +216,7 @@ async fn a_new_epoch_replaces_everything() {
             .watch(&lasting("/api/v1/pods", "resourceVersion=0"))
             .await;
         stream.expect("ADDED", &old).await;
+        stream.expect_kind("BOOKMARK").await;
         source.jump("500");
         source.new_epoch();
         let restored = source.object(&pod("a", "restored"));
@@ -242,6 +243,7 @@ async fn bookmarks_follow_progress_through_the_pieces_of_a_cut() {
     stage::on_replica(async |stage, source| {
         let path = lasting("/api/v1/pods", "resourceVersion=0");
         let mut stream = stage.client.watch(&path).await;
+        stream.expect_kind("BOOKMARK").await;
         let mut shown = Vec::new();
         for name in ["one", "two"] {
             let object = source.object(&pod("a", name));

@@ -30,6 +30,15 @@ pub fn event(namespace: &str, name: &str) -> Body {
 }
 
 /// The version of an object or of a list.
+/// An object as it stands in a list, which says once what all of its items are.
+pub fn item(object: &Value) -> Value {
+    let mut item = object.clone();
+    let fields = item.as_object_mut().unwrap();
+    fields.shift_remove("apiVersion");
+    fields.shift_remove("kind");
+    item
+}
+
 pub fn version(object: &Value) -> &str {
     let version = object["metadata"]["resourceVersion"].as_str();
     version.unwrap_or_else(|| panic!("no version in {object}"))

@@ -5,7 +5,7 @@ mod client; // requests and watches, over HTTP/1.1 or HTTP/2
 mod feeder; // an authority or a replica, driven the same way
 mod source; // what feeds the replica
 
-pub use body::{Body, event, node, pod, version};
+pub use body::{Body, event, item, node, pod, version};
 pub use client::{Client, Http, Reply, Stream, send};
 pub use feeder::Feeder;
 pub use source::{Ending, Source};

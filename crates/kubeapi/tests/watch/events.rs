@@ -94,6 +94,7 @@ async fn a_watch_from_zero_begins_with_what_is_there() {
             .watch(&lasting(path, "resourceVersion=0"))
             .await;
         stream.expect("ADDED", &stored).await;
+        stream.expect_kind("BOOKMARK").await;
         let changed = stage.put(&foo.clone().note("1")).await;
         stream.expect("MODIFIED", &changed).await;
         drop(stream);
@@ -199,15 +200,17 @@ async fn the_old_paths_of_a_watch_are_served() {
         for path in [
             "/api/v1/watch/namespaces/a/pods",
             "/api/v1/watch/namespaces/a/pods/x",
-            "/api/v1/namespaces/a/pods/x?watch=true",
             "/api/v1/namespaces/a/pods?watch",
             "/api/v1/watch/pods?fieldSelector=metadata.name%3Dx",
         ] {
             let mut stream = stage.client.watch(path).await;
             stream.expect("ADDED", &made).await;
         }
-        let path = "/api/v1/namespaces/a/pods/x?watch=true&fieldSelector=metadata.name%3Dy";
+        let path = "/api/v1/watch/namespaces/a/pods/x?fieldSelector=metadata.name%3Dy";
         assert_eq!(stage.client.get(path).await.status, 400);
+        // The path of an object asks for the object, whatever else is said.
+        let path = "/api/v1/namespaces/a/pods/x?watch=true";
+        assert_eq!(stage.client.json(path).await, made);
     })
     .await;
 }

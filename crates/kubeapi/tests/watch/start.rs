@@ -88,6 +88,12 @@ impl Start<'_> {
         }
     }
 
+    /// Whether a bookmark ends the objects that come first. Those found in history have no end.
+    fn marks_their_end(&self) -> bool {
+        let customary = matches!(self.from, From::Unset | From::Zero) && self.initial.is_none();
+        self.bookmarks && (customary || self.initial == Some(true))
+    }
+
     async fn check(&self, stage: &Stage, namespace: &str) {
         let made = makes(stage, namespace, &["pod-1", "pod-2", "pod-3"]).await;
         let current = version(&made[2]).to_owned();
@@ -97,11 +103,11 @@ impl Start<'_> {
                 stream.expect("ADDED", object).await;
             }
         }
-        if self.bookmarks && self.initial == Some(true) {
+        if self.marks_their_end() {
             let end = json!({
                 "kind": "Pod", "apiVersion": "v1",
                 "metadata": {
-                    "resourceVersion": current, "creationTimestamp": null,
+                    "resourceVersion": current,
                     "annotations": {"k8s.io/initial-events-end": "true"}
                 }
             });
@@ -217,9 +223,9 @@ async fn options_that_contradict_each_other_are_refused() {
                 "resourceVersionMatch=NotOlderThan&sendInitialEvents=true&continue=x",
                 422,
             ),
-            ("resourceVersion=abc", 422),
-            ("resourceVersion=-1", 422),
-            ("timeoutSeconds=-1", 400),
+            ("continue=x", 422),
+            ("resourceVersion=abc", 500),
+            ("resourceVersion=-1", 500),
             ("timeoutSeconds=soon", 400),
             ("labelSelector=a%3D%3D%3Db", 400),
             ("fieldSelector=spec.unknown%3Dx", 400),
@@ -256,8 +262,10 @@ async fn initial_events_of_a_future_are_waited_for_or_refused() {
         );
         stream.expect("ADDED", &made).await;
         stream.expect_kind("BOOKMARK").await;
-        assert_eq!(refused.status, 504);
-        let cause = &refused.json()["details"]["causes"][0]["reason"];
+        let event = refused.json();
+        assert_eq!((refused.status, &event["type"]), (200, &"ERROR".into()));
+        assert_eq!(event["object"]["code"], 504);
+        let cause = &event["object"]["details"]["causes"][0]["reason"];
         assert_eq!(cause, "ResourceVersionTooLarge");
     })
     .await;

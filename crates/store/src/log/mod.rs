@@ -332,6 +332,11 @@ impl Log {
         }
     }
 
+    /// How long changes are kept where there are neither few nor many.
+    pub(crate) fn history_age_max(&self) -> std::time::Duration {
+        self.options.retention.age_max
+    }
+
     /// Drops old history of all tables; called now and then, since a quiet table is not written.
     pub(crate) fn trim(&mut self) {
         let now = self.clock.now();

@@ -28,17 +28,24 @@ pub(crate) struct Gate {
     pub(crate) syncs: AtomicU64,
     /// Bytes that were written and not synced since.
     unsynced: AtomicU64,
-    closed: Mutex<bool>,
+    /// How many syncs are let through before the next one is held up; all if there is no number.
+    passes: Mutex<Option<u64>>,
     opened: Condvar,
 }
 
 impl Gate {
     pub(crate) fn close(&self) {
-        *self.closed.lock() = true;
+        *self.passes.lock() = Some(0);
+    }
+
+    /// Lets one sync through.
+    pub(crate) fn pass_one(&self) {
+        *self.passes.lock() = Some(1);
+        self.opened.notify_all();
     }
 
     pub(crate) fn open(&self) {
-        *self.closed.lock() = false;
+        *self.passes.lock() = None;
         self.opened.notify_all();
     }
 }
@@ -105,10 +112,11 @@ impl File for GatedFile {
         self.file.truncate(size)
     }
     fn sync(&self) -> io::Result<()> {
-        let mut closed = self.gate.closed.lock();
-        while *closed {
-            self.gate.opened.wait(&mut closed);
+        let mut passes = self.gate.passes.lock();
+        while *passes == Some(0) {
+            self.gate.opened.wait(&mut passes);
         }
+        *passes = passes.map(|left| left - 1);
         self.file.sync()?;
         self.gate.unsynced.store(0, Ordering::SeqCst);
         self.gate.syncs.fetch_add(1, Ordering::SeqCst);

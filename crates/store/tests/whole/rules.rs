@@ -88,6 +88,41 @@ fn what_was_put_before_an_emptying_does_not_outlive_it_in_one_group() {
 }
 
 #[test]
+fn who_is_refused_for_what_was_staged_can_read_it_when_told() {
+    let (disk, gate) = Gated::new(Arc::new(MemoryDisk::default()));
+    let authority = opened(Arc::new(disk), &Options::new("test"));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    gate.close();
+    let swap = |path: &str, uid: &str| vec![put(pods(), path, uid, Expect::Absent)];
+    runtime.block_on(async {
+        // The first one holds the writer at its sync, so that the two others are of one group.
+        let first = authority.swap(swap("a/0", "u0"));
+        let faster = authority.swap(swap("a/1", "u1"));
+        let slower = async {
+            let refused = authority.swap(swap("a/1", "u2")).await.unwrap_err();
+            let seen = authority.reader().object(&pods(), &name("a/1")).unwrap();
+            (refused, seen)
+        };
+        let opened = async {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            gate.pass_one();
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            gate.open();
+        };
+        let all = tokio::join!(first, faster, slower, opened);
+        all.0.unwrap();
+        all.1.unwrap();
+        let (refused, seen) = all.2;
+        let seen = seen.map(|object| object.header.version);
+        assert!(seen.is_some(), "refused for what nobody can see");
+        assert!(matches!(refused, Refusal::Conflict { found, .. } if found == seen));
+    });
+}
+
+#[test]
 fn the_bytes_of_a_list_stay_readable_however_often_the_store_is_compacted() {
     let mut options = small(3_000);
     options.retention.events_max = 3;

@@ -82,7 +82,7 @@ fn while_a_definition_goes_its_kind_takes_nothing_new() {
         verbs,
         ["delete", "deletecollection", "get", "list", "watch"]
     );
-    let refused = no_create();
+    let refused = no_create("g.example", "things", "new");
     assert_eq!((refused.code, refused.reason), (405, "MethodNotAllowed"));
 }
 

@@ -118,22 +118,22 @@ pub(super) fn check_selectable(version: &Version, base: &str) -> Vec<Cause> {
 }
 
 /// The schema of the field at a path.
-fn selected<'s>(path: &str, schema: &'s Value) -> Result<&'s Value, &'static str> {
+fn selected<'s>(path: &str, schema: &'s Value) -> Result<&'s Value, String> {
     if path.contains(['[', ']']) {
-        return Err("array notation is not allowed");
+        return Err("array notation is not allowed".to_owned());
     }
     let rest = path
         .strip_prefix('.')
-        .ok_or("expected [ or . but got something else")?;
+        .ok_or_else(|| format!("expected [ or . but got: {path}"))?;
     let mut here = schema;
     for name in rest.split('.') {
         here = match (&here["properties"], &here["additionalProperties"]) {
-            _ if name.is_empty() => return Err("unexpected end of JSON path"),
+            _ if name.is_empty() => return Err("unexpected end of JSON path".to_owned()),
             (Value::Object(properties), _) => properties
                 .get(name)
                 .ok_or("does not refer to a valid field")?,
             (_, values @ Value::Object(_)) => values,
-            _ => return Err("does not refer to a valid field"),
+            _ => return Err("does not refer to a valid field".to_owned()),
         };
     }
     Ok(here)

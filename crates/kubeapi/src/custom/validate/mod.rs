@@ -111,38 +111,30 @@ fn check_group(group: &str) -> Vec<Cause> {
 
 /// What is wrong with names that are there; missing ones are no mistake here.
 fn check_names(names: &Names, base: &str) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let mut check = |field: String, name: &str, spelled: &str, remark: &str| {
+    let check = |field: &str, name: &str, spelled: &str, remark: &str| {
         let wrong = rfc1035_label_faults(spelled);
-        if !wrong.is_empty() {
-            let words = format!("{remark}{}", wrong.join(","));
-            causes.push(invalid(format!("{base}.{field}"), name, &words));
-        }
+        let words = format!("{remark}{}", wrong.join(","));
+        (!wrong.is_empty()).then(|| invalid(format!("{base}.{field}"), name, &words))
     };
     let mixed = "may have mixed case, but should otherwise match: ";
+    let mut causes = Vec::new();
     for (field, name) in [("plural", &names.plural), ("singular", &names.singular)] {
-        if !name.is_empty() {
-            check(field.to_owned(), name, name, "");
-        }
+        causes.extend(check(field, name, name, "").filter(|_| !name.is_empty()));
     }
     for (field, name) in [("kind", &names.kind), ("listKind", &names.list_kind)] {
-        if !name.is_empty() {
-            check(field.to_owned(), name, &name.to_lowercase(), mixed);
-        }
+        let wrong = check(field, name, &name.to_lowercase(), mixed);
+        causes.extend(wrong.filter(|_| !name.is_empty()));
     }
     for (at, name) in names.short_names.iter().enumerate() {
-        check(format!("shortNames[{at}]"), name, name, "");
-    }
-    for (at, name) in names.categories.iter().enumerate() {
-        check(format!("categories[{at}]"), name, name, "");
+        causes.extend(check(&format!("shortNames[{at}]"), name, name, ""));
     }
     if !names.kind.is_empty() && names.kind == names.list_kind {
         let words = "kind and listKind may not be the same";
-        causes.push(invalid(
-            format!("{base}.listKind"),
-            names.list_kind.as_str(),
-            words,
-        ));
+        let field = format!("{base}.listKind");
+        causes.push(invalid(field, names.list_kind.as_str(), words));
+    }
+    for (at, name) in names.categories.iter().enumerate() {
+        causes.extend(check(&format!("categories[{at}]"), name, name, ""));
     }
     causes
 }
@@ -194,7 +186,10 @@ fn check_immutable(definition: &Definition, old: &Definition) -> Vec<Cause> {
 fn check_stored_versions(definition: &Definition) -> Vec<Cause> {
     let field = "status.storedVersions";
     let stored = &definition.status.stored_versions;
-    let listed = || Value::from(stored.as_slice());
+    let listed = || match stored.is_empty() {
+        true => Value::Null,
+        false => Value::from(stored.as_slice()),
+    };
     if stored.is_empty() {
         return vec![invalid(
             field,

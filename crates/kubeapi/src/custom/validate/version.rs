@@ -1,6 +1,6 @@
 //! The versions of a definition: their names, their schemas and their parts.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::cause::{forbidden, invalid, required};
 use super::super::definition::{Definition, Spec, Subresources, Version};
@@ -64,7 +64,13 @@ pub(super) fn check(spec: &Spec) -> Vec<Cause> {
             ));
         }
     }
-    causes.extend(check_list(&spec.versions));
+    causes.extend(check_list(spec));
+    // The first version is looked at once more, as the one that there was before there were several.
+    let first = spec.versions.first().map_or("", |version| &version.name);
+    let wrong = rfc1035_label_faults(first);
+    if !first.is_empty() && !wrong.is_empty() {
+        causes.push(invalid("spec.version", first, &wrong.join(",")));
+    }
     causes
 }
 
@@ -128,13 +134,21 @@ fn schema_place(spec: &Spec) -> Place {
     place(spec, |version| &version.schema)
 }
 
-fn check_list(versions: &[Version]) -> Vec<Cause> {
+fn check_list(spec: &Spec) -> Vec<Cause> {
+    let versions = &spec.versions;
     let names: Vec<&str> = versions
         .iter()
         .map(|version| version.name.as_str())
         .collect();
     let mut causes = Vec::new();
-    let mut wrong = |words| causes.push(invalid("spec.versions", names.as_slice(), words));
+    let shown = match names.is_empty() {
+        true => Value::Null,
+        false => versions
+            .iter()
+            .map(|version| shown(spec, version))
+            .collect(),
+    };
+    let mut wrong = |words| causes.push(invalid("spec.versions", shown.clone(), words));
     if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
         wrong("must contain unique version names");
     }
@@ -142,6 +156,20 @@ fn check_list(versions: &[Version]) -> Vec<Cause> {
         wrong("must have exactly one version marked as storage version");
     }
     causes
+}
+
+/// A version as the words of a real server show it: what all have in common stands elsewhere by then.
+fn shown(spec: &Spec, version: &Version) -> Value {
+    let own = |place: Place, part: Option<&Value>| match (place, part) {
+        (Place::Each, Some(part)) => part.clone(),
+        _ => Value::Null,
+    };
+    json!({
+        "Name": version.name, "Served": version.served, "Storage": version.storage,
+        "Deprecated": version.deprecated, "DeprecationWarning": version.deprecation_warning,
+        "Schema": own(schema_place(spec), version.schema()), "Subresources": null,
+        "AdditionalPrinterColumns": null, "SelectableFields": null,
+    })
 }
 
 fn check_deprecation(version: &Version, base: &str) -> Vec<Cause> {

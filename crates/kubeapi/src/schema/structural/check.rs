@@ -19,7 +19,7 @@ pub fn check(schema: &Value, base: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     check_node(schema, Level::Root, &root, &mut causes);
     nested::check_complete(schema, (schema, &root), &root, &mut causes);
-    causes.sort_by(|left, right| (&left.field, &left.message).cmp(&(&right.field, &right.message)));
+    causes.sort_by(|left, right| left.field.cmp(&right.field));
     causes
 }
 
@@ -35,6 +35,11 @@ fn check_node(schema: &Value, level: Level, path: &Path<'_>, causes: &mut Vec<Ca
     check_type(schema, level, path, causes);
     check_extensions(schema, path, causes);
     check_list(schema, path, causes);
+    let map_kind = text(schema, "x-kubernetes-map-type");
+    if !matches!(map_kind, "" | "atomic" | "granular") {
+        let here = path.field("x-kubernetes-map-type");
+        causes.push(unsupported(&here, map_kind, &["atomic", "granular"]));
+    }
     check_default(schema, path, causes);
     if let Some(free) = schema.get("additionalProperties") {
         check_free(schema, free, level, path, causes);
@@ -118,17 +123,12 @@ fn check_type(schema: &Value, level: Level, path: &Path<'_>, causes: &mut Vec<Ca
         }
         "" => {}
         "null" => {
+            causes.push(unsupported(&here, "null", &TYPES));
             let detail = "type cannot be set to null, use nullable as an alternative";
             causes.push(forbidden(&here, detail));
         }
         found if !TYPES.contains(&found) => {
-            let quoted = TYPES.map(|name| format!("\"{name}\"")).join(", ");
-            let message = format!("Unsupported value: \"{found}\": supported values: {quoted}");
-            causes.push(Cause::new(
-                "FieldValueNotSupported",
-                here.to_string(),
-                message,
-            ));
+            causes.push(unsupported(&here, found, &TYPES));
         }
         found if embedded && found != "object" => {
             let detail = "must be object if x-kubernetes-embedded-resource is true";
@@ -185,14 +185,7 @@ fn check_list(schema: &Value, path: &Path<'_>, causes: &mut Vec<Cause>) {
     let kind_path = path.field("x-kubernetes-list-type");
     let kind = text(schema, "x-kubernetes-list-type");
     if !matches!(kind, "" | "atomic" | "set" | "map") {
-        let message = format!(
-            "Unsupported value: \"{kind}\": supported values: \"atomic\", \"set\", \"map\""
-        );
-        causes.push(Cause::new(
-            "FieldValueNotSupported",
-            kind_path.to_string(),
-            message,
-        ));
+        causes.push(unsupported(&kind_path, kind, &["atomic", "set", "map"]));
     }
     if !keys.is_empty() && kind != "map" {
         let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
@@ -335,6 +328,14 @@ pub(super) fn forbidden(path: &Path<'_>, detail: &str) -> Cause {
         path.to_string(),
         format!("Forbidden: {detail}"),
     )
+}
+
+/// `x: Unsupported value: v: supported values: …`
+fn unsupported(path: &Path<'_>, found: &str, supported: &[&str]) -> Cause {
+    let quoted: Vec<String> = supported.iter().map(|name| format!("\"{name}\"")).collect();
+    let quoted = quoted.join(", ");
+    let message = format!("Unsupported value: \"{found}\": supported values: {quoted}");
+    Cause::new("FieldValueNotSupported", path.to_string(), message)
 }
 
 /// `x: Invalid value: v: why`

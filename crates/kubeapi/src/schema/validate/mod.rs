@@ -153,14 +153,13 @@ fn check_string(
     causes: &mut Vec<Cause>,
 ) {
     let length = text.chars().count() as u64;
+    // Of a string's length and pattern only the first fault is told.
     if let Some(most) = bounds.length_max.filter(|most| length > *most) {
         causes.push(words::too_long(path, most));
-    }
-    if let Some(least) = bounds.length_min.filter(|least| length < *least) {
+    } else if let Some(least) = bounds.length_min.filter(|least| length < *least) {
         let detail = format!("should be at least {least} chars long");
         causes.push(words::invalid(path, &text.into(), &detail));
-    }
-    if let Some(pattern) = &bounds.pattern
+    } else if let Some(pattern) = &bounds.pattern
         && !matches(pattern, text)
     {
         let detail = format!("should match '{pattern}'");
@@ -186,7 +185,8 @@ fn check_number(
         (Shape::Integer, _) => -9_223_372_036_854_775_808.0..=9_223_372_036_854_775_807.0,
         _ => f64::MIN..=f64::MAX,
     };
-    if !range.contains(&number) {
+    let whole = !matches!(schema.shape, Shape::Integer) || is_whole(value);
+    if !whole || !range.contains(&number) {
         causes.push(words::out_of_range(path, &schema.format));
     }
     if let Some(factor) = bounds.multiple_of

@@ -49,6 +49,15 @@ pub struct ListMeta<'a> {
     pub remaining: Option<u64>,
 }
 
+/// Whether a list has an empty token where no page follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndOfPages {
+    /// It has one.
+    Said,
+    /// It has none.
+    Omitted,
+}
+
 /// What stands after the last row or item of every list.
 pub const LIST_END: &[u8] = b"]}";
 
@@ -87,12 +96,12 @@ impl Include {
 
 impl ListMeta<'_> {
     /// Writes it as the JSON of a ListMeta.
-    pub fn write(&self, out: &mut Vec<u8>) {
+    pub fn write(&self, out: &mut Vec<u8>, end: EndOfPages) {
         let mut fields = serde_json::Map::new();
         if !self.resource_version.is_empty() {
             fields.insert("resourceVersion".into(), self.resource_version.into());
         }
-        if !self.continue_token.is_empty() {
+        if !self.continue_token.is_empty() || end == EndOfPages::Said {
             fields.insert("continue".into(), self.continue_token.into());
         }
         if let Some(remaining) = self.remaining {
@@ -181,7 +190,7 @@ impl<'k> Sheet<'k> {
         out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":\"");
         out.extend_from_slice(self.version.api_version().as_bytes());
         out.extend_from_slice(b"\",\"metadata\":");
-        meta.write(out);
+        meta.write(out, EndOfPages::Omitted);
         out.extend_from_slice(b",\"columnDefinitions\":");
         match headings {
             Headings::Shown => {
@@ -234,8 +243,8 @@ impl Column<'_> {
 impl Outcome {
     fn to_conditions(self) -> Value {
         let (reason, message) = match self {
-            Self::Succeeded => ("Succeeded", "Every container ended well."),
-            Self::Failed => ("Failed", "A container did not end well."),
+            Self::Succeeded => ("Succeeded", "The pod has completed successfully."),
+            Self::Failed => ("Failed", "The pod failed."),
         };
         serde_json::json!([
             {"type": "Completed", "status": "True", "reason": reason, "message": message}

@@ -55,9 +55,7 @@ impl Wanted {
         }
         match user.name.as_str() {
             "" if user == User::default() => Ok(None),
-            "" => Err(Status::bad_request(
-                "requested a uid, groups or extra without impersonating a user name",
-            )),
+            "" => Err(nameless(&user)),
             _ => Ok(Some(Self(user))),
         }
     }
@@ -273,6 +271,35 @@ fn runs_on(caller: &User, node: &str) -> bool {
             .extra
             .get(NODE_NAME)
             .is_some_and(|names| matches!(names.as_slice(), [name] if name == node))
+}
+
+/// The refusal of one who wants to be somebody without a name, with what he wants as the real
+/// server prints it.
+fn nameless(user: &User) -> Status {
+    let list = |words: &[String]| format!("[]string{{{}}}", quoted(words));
+    let groups = match user.groups.as_slice() {
+        [] => "[]string(nil)".to_owned(),
+        groups => list(groups),
+    };
+    let extra: Vec<String> = user
+        .extra
+        .iter()
+        .map(|(key, values)| format!("{key:?}:{}", list(values)))
+        .collect();
+    let extra = match extra.as_slice() {
+        [] => "map[string][]string(nil)".to_owned(),
+        extra => format!("map[string][]string{{{}}}", extra.join(", ")),
+    };
+    Status::bad_request(format!(
+        "requested &user.DefaultInfo{{Name:\"\", UID:{:?}, Groups:{groups}, Extra:{extra}}} without \
+         impersonating a user name",
+        user.uid
+    ))
+}
+
+fn quoted(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+    words.join(", ")
 }
 
 /// The one value of a header. Two would be one for us and another for whoever stands behind us.

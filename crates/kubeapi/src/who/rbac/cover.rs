@@ -243,11 +243,8 @@ pub fn may_write_binding(
         return Ok(());
     }
     let Some(wanted) = authorizer.rules().referenced(role, namespace) else {
-        return Err(Status::not_found(
-            GROUP,
-            &role.kind.to_lowercase(),
-            &role.name,
-        ));
+        // The role is missing, but it is the binding that is refused, and named.
+        return Err(Status::not_found(GROUP, resource, &role.name));
     };
     let owned = authorizer.rules().granted(user, namespace).rules;
     match escalation(user, &owned, &wanted) {

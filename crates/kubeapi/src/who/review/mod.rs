@@ -23,13 +23,7 @@ pub fn subject_access(body: Value, authorizer: &Authorizer) -> Result<Value, Sta
     causes.extend(spec.subject_problem());
     causes.extend(ReviewMetadata::read(&body)?.problem_unless_empty());
     let user = Arc::new(spec.user());
-    answered(
-        body,
-        "SubjectAccessReview",
-        spec.question(&user),
-        causes,
-        authorizer,
-    )
+    answered(body, spec.question(&user), causes, authorizer)
 }
 
 /// `SelfSubjectAccessReview`: may I do this?
@@ -41,23 +35,19 @@ pub fn self_subject_access(
     let spec = AccessSpec::read(&body)?;
     let mut causes = spec.problems();
     causes.extend(ReviewMetadata::read(&body)?.problem_unless_empty());
-    let question = spec.question(user);
-    answered(
-        body,
-        "SelfSubjectAccessReview",
-        question,
-        causes,
-        authorizer,
-    )
+    answered(body, spec.question(user), causes, authorizer)
 }
 
 /// `LocalSubjectAccessReview`: may that user do this in this namespace?
 pub fn local_subject_access(
-    body: Value,
+    mut body: Value,
     namespace: &str,
     authorizer: &Authorizer,
 ) -> Result<Value, Status> {
     let spec = AccessSpec::read(&body)?;
+    if !body["metadata"]["namespace"].is_string() && body.is_object() {
+        body["metadata"]["namespace"] = namespace.into();
+    }
     let metadata = ReviewMetadata::read(&body)?;
     let mut causes = spec.problems();
     causes.extend(spec.subject_problem());
@@ -69,13 +59,7 @@ pub fn local_subject_access(
         )));
     }
     let user = Arc::new(spec.user());
-    answered(
-        body,
-        "LocalSubjectAccessReview",
-        spec.question(&user),
-        causes,
-        authorizer,
-    )
+    answered(body, spec.question(&user), causes, authorizer)
 }
 
 /// `SelfSubjectRulesReview`: what may I do in a namespace?
@@ -153,7 +137,7 @@ pub fn token(mut body: Value, ours: &[String], verify: &Verify<'_>) -> Result<Va
             "user": verified.user.to_json(),
             "audiences": verified.audiences,
         }),
-        Err(refused) => json!({"user": {}, "error": refused.to_string()}),
+        Err(refused) => json!({"user": {}, "error": refused.to_reviewer()}),
     };
     put_status(&mut body, status)?;
     Ok(body)
@@ -172,13 +156,13 @@ pub fn self_subject(user: &User, now: &str) -> Value {
 /// The body of an access review with its answer.
 fn answered(
     mut body: Value,
-    kind: &str,
     question: Question,
     causes: Vec<Cause>,
     authorizer: &Authorizer,
 ) -> Result<Value, Status> {
     if !causes.is_empty() {
-        return Err(Status::invalid(AUTHORIZATION, kind, "", causes));
+        // The real server leaves the kind out, and so the words begin with a dot.
+        return Err(Status::invalid(AUTHORIZATION, "", "", causes));
     }
     let status = decided(authorizer, &question.asked, question.problem);
     put_status(&mut body, status)?;
@@ -205,6 +189,7 @@ fn put_status(body: &mut Value, status: Value) -> Result<(), Status> {
     let fields = body
         .as_object_mut()
         .ok_or_else(|| Status::bad_request("a review is an object"))?;
+    fields.entry("metadata").or_insert_with(|| json!({}));
     fields.insert("status".into(), status);
     Ok(())
 }

@@ -144,7 +144,7 @@ impl AccessSpec {
         match (&self.resource_attributes, &self.non_resource_attributes) {
             (Some(_), Some(path)) => causes.push(invalid(
                 "spec.nonResourceAttributes",
-                &format!("{{\"path\":{:?},\"verb\":{:?}}}", path.path, path.verb),
+                &format!("{{\"Path\":{:?},\"Verb\":{:?}}}", path.path, path.verb),
                 "cannot be specified in combination with resourceAttributes",
             )),
             (None, None) => causes.push(invalid(
@@ -187,7 +187,7 @@ impl AccessSpec {
         if let Some(path) = &self.non_resource_attributes {
             causes.push(invalid(
                 "spec.nonResourceAttributes",
-                &format!("{{\"path\":{:?},\"verb\":{:?}}}", path.path, path.verb),
+                &format!("{{\"Path\":{:?},\"Verb\":{:?}}}", path.path, path.verb),
                 "disallowed on this kind of request",
             ));
         }

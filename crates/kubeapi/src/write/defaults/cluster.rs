@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{amounts, pod};
+use super::{amounts, pair, pod};
 use crate::write::field::{self, existing_mut, items_mut, object_mut, set, set_default};
 
 /// A service. Its addresses are no defaults: they are given out when it is stored.
@@ -92,6 +92,9 @@ pub(super) fn apply_namespace(namespace: &mut Value) {
 }
 
 pub(super) fn apply_node(node: &mut Value) {
+    if let Some(spec) = existing_mut(node, "spec") {
+        pair(spec, "podCIDR", "podCIDRs", "");
+    }
     let Some(status) = existing_mut(node, "status") else {
         return;
     };

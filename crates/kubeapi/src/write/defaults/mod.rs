@@ -30,6 +30,34 @@ pub fn apply(kind: &Kind, object: &mut Value) {
     }
 }
 
+/// A field that once held one value and now stands beside a list that begins with it. The older one
+/// has the last word where both are given, for clients that know it alone.
+fn pair(value: &mut Value, one: &str, list: &str, key: &str) {
+    let first = |value: &Value| -> String {
+        let item = field::list(value, list).first();
+        let item = item.map(|item| match key {
+            "" => item.as_str().unwrap_or_default(),
+            key => field::text(item, key),
+        });
+        item.unwrap_or_default().to_owned()
+    };
+    let given = field::text(value, one).to_owned();
+    let wrap = |text: &str| match key {
+        "" => Value::from(text),
+        key => serde_json::json!({ key: text }),
+    };
+    match given.as_str() {
+        "" => {
+            let first = first(value);
+            if !first.is_empty() {
+                field::set(value, one, first);
+            }
+        }
+        given if first(value) != given => field::set(value, list, vec![wrap(given)]),
+        _ => {}
+    }
+}
+
 fn core(plural: &str, object: &mut Value) {
     match plural {
         "pods" => pod::apply(object),

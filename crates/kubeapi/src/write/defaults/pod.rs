@@ -2,13 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{amount, amounts};
+use super::{amount, amounts, pair};
 use crate::write::field::{
     self, existing_mut, items_mut, object_mut, set, set_default, set_default_number,
 };
 
 /// A pod of its own.
 pub(super) fn apply(pod: &mut Value) {
+    if let Some(status) = existing_mut(pod, "status") {
+        pair(status, "podIP", "podIPs", "ip");
+        pair(status, "hostIP", "hostIPs", "ip");
+    }
     let spec = object_mut(pod, "spec");
     for list in ["containers", "initContainers"] {
         for container in items_mut(spec, list) {

@@ -28,6 +28,12 @@ pub(super) fn prepare_new_job(job: &mut Value) {
         CONTROLLER_UID,
         uid,
     );
+    // A job without labels has those of its pods.
+    let labels = field::at(job, &["spec", "template", "metadata", "labels"]).clone();
+    let metadata = field::object_mut(job, "metadata");
+    if field::is_empty(field::child(metadata, "labels")) {
+        field::set(metadata, "labels", labels);
+    }
 }
 
 pub(super) fn check(plural: &str, object: &Value, faults: &mut Faults) {
@@ -38,6 +44,7 @@ pub(super) fn check(plural: &str, object: &Value, faults: &mut Faults) {
             let selector = field::child(spec, "selector");
             if selector.is_object() {
                 selector::check(selector, &path.child("selector"), faults);
+                check_generated(object, &path.child("selector"), faults);
                 let template = field::child(spec, "template");
                 workload::check_match(selector, template, &path.child("template"), faults);
             } else {
@@ -47,6 +54,19 @@ pub(super) fn check(plural: &str, object: &Value, faults: &mut Faults) {
         }
         "cronjobs" => check_cron_job(object, spec, &path, faults),
         _ => {}
+    }
+}
+
+/// A selector that is not the author's own is exactly the one that the server makes.
+fn check_generated(job: &Value, path: &Path, faults: &mut Faults) {
+    let spec = field::child(job, "spec");
+    if field::flag(spec, "manualSelector") {
+        return;
+    }
+    let selector = field::child(spec, "selector");
+    let made = json!({"matchLabels": {CONTROLLER_UID: meta::uid(job)}});
+    if !field::same(selector, &made) {
+        faults.invalid(path, selector.clone(), "`selector` not auto-generated");
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) fn check(map: &Value, faults: &mut Faults) {
         faults.invalid(&Path::new("data").key(key), key.as_str(), why);
     }
     if bytes > secret::BYTES_MAX {
-        faults.too_long(&Path::new(""), secret::BYTES_MAX);
+        faults.too_long(&Path::new("").key(""), secret::BYTES_MAX);
     }
 }
 

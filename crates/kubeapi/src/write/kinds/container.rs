@@ -42,9 +42,8 @@ pub(super) fn check_host_network(spec: &Value, path: &Path, faults: &mut Faults)
                 let host = field::number(port, "hostPort").unwrap_or_default();
                 if host != 0 && Some(host) != field::number(port, "containerPort") {
                     let path = path.child(list).index(index).child("ports").index(at);
-                    let why = "must match `hostPort` when `hostNetwork` is true";
-                    let number = field::child(port, "containerPort").clone();
-                    faults.invalid(&path.child("containerPort"), number, why);
+                    let why = "must match `containerPort` when `hostNetwork` is true";
+                    faults.invalid(&path.child("hostPort"), host, why);
                 }
             }
         }
@@ -72,28 +71,28 @@ fn check(container: &Value, path: &Path, volumes: &Volumes, faults: &mut Faults)
         path,
         faults,
     );
-    let pulls = ["Always", "IfNotPresent", "Never"];
-    check_choice(container, "imagePullPolicy", &pulls, path, faults);
     check_ports(container, &path.child("ports"), faults);
     check_variables(container, path, faults);
     check_mounts(container, &path.child("volumeMounts"), volumes, faults);
     check_devices(container, &path.child("volumeDevices"), volumes, faults);
+    let pulls = ["Always", "IfNotPresent", "Never"];
+    check_choice(container, "imagePullPolicy", &pulls, path, faults);
     check_resources(
         field::child(container, "resources"),
         &path.child("resources"),
         faults,
     );
     check_security(container, &path.child("securityContext"), faults);
-    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        let probe = field::child(container, name);
-        if probe.is_object() {
-            check_probe(probe, &path.child(name), name, faults);
-        }
-    }
     for hook in ["postStart", "preStop"] {
         let handler = field::at(container, &["lifecycle", hook]);
         if handler.is_object() {
             check_handler(handler, &path.child("lifecycle").child(hook), faults);
+        }
+    }
+    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        let probe = field::child(container, name);
+        if probe.is_object() {
+            check_probe(probe, &path.child(name), name, faults);
         }
     }
 }
@@ -243,8 +242,46 @@ fn check_variable_source(variable: &Value, path: &Path, faults: &mut Faults) {
         }
     }
     let reference = field::child(source, "fieldRef");
-    if reference.is_object() && field::text(reference, "fieldPath").is_empty() {
-        faults.required(&path.child("fieldRef").child("fieldPath"), "");
+    if reference.is_object() {
+        check_field(
+            reference,
+            &path.child("fieldRef").child("fieldPath"),
+            faults,
+        );
+    }
+}
+
+/// A field of the pod that a variable shows.
+fn check_field(reference: &Value, path: &Path, faults: &mut Faults) {
+    let shown = [
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.uid",
+        "spec.nodeName",
+        "spec.serviceAccountName",
+        "status.hostIP",
+        "status.hostIPs",
+        "status.podIP",
+        "status.podIPs",
+    ];
+    let known = [
+        "metadata.annotations",
+        "metadata.labels",
+        "spec.host",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "status.phase",
+    ];
+    match field::text(reference, "fieldPath") {
+        "" => faults.required(path, ""),
+        wanted if shown.contains(&wanted) => {}
+        // One label or annotation: metadata.labels['key'].
+        wanted if wanted.ends_with("']") => {}
+        wanted if known.contains(&wanted) => faults.unsupported(path, wanted, &shown),
+        wanted => {
+            let why = format!("error converting fieldPath: field label not supported: {wanted}");
+            faults.invalid(path, wanted, why);
+        }
     }
 }
 
@@ -304,16 +341,16 @@ fn check_devices(container: &Value, path: &Path, volumes: &Volumes, faults: &mut
 
 /// Limits and requests: known names, amounts that are amounts, and no request above its limit.
 pub(super) fn check_resources(resources: &Value, path: &Path, faults: &mut Faults) {
-    for kind in ["limits", "requests"] {
-        for (name, value) in field::entries(resources, kind) {
-            let path = path.child(kind).key(name);
-            check_resource_name(name, &path, faults);
-            check_amount(name, value, &path, faults);
-        }
+    for (name, value) in field::entries(resources, "limits") {
+        let path = path.child("limits").key(name);
+        check_resource_name(name, &path, faults);
+        check_amount(name, value, &path, faults);
     }
     let limits = field::child(resources, "limits");
     let requests = path.child("requests");
     for (name, value) in field::entries(resources, "requests") {
+        check_resource_name(name, &requests.key(name), faults);
+        check_amount(name, value, &requests.key(name), faults);
         let Some(request) = Quantity::from_value(value) else {
             continue;
         };
@@ -341,18 +378,17 @@ pub(super) fn check_resources(resources: &Value, path: &Path, faults: &mut Fault
     }
 }
 
-fn check_resource_name(name: &str, path: &Path, faults: &mut Faults) {
+pub(super) fn check_resource_name(name: &str, path: &Path, faults: &mut Faults) {
     let standard =
         matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
     faults.invalid_each(path, name, names::label_key_faults(name));
     if !standard && !name.contains('/') {
-        let why = "must be a standard resource for containers";
-        faults.invalid(path, name, why);
-        faults.invalid(
-            path,
-            name,
+        for why in [
             "must be a standard resource type or fully qualified",
-        );
+            "must be a standard resource for containers",
+        ] {
+            faults.invalid(path, name, why);
+        }
     }
 }
 

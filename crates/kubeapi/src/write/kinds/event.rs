@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::write::fault::{Faults, Path};
-use crate::write::{field, meta};
+use crate::write::{field, meta, names};
 
 /// Field by field: the core group's name, and that of `events.k8s.io`.
 const NAMES: [(&str, &str); 7] = [
@@ -39,19 +39,125 @@ pub fn from_core(event: Value) -> Value {
 }
 
 pub(super) fn check(event: &Value, faults: &mut Faults) {
-    let key = match field::text(event, "apiVersion") {
-        "events.k8s.io/v1" => "regarding",
-        _ => "involvedObject",
+    let newer = is_view(event);
+    let core = to_core(event.clone());
+    let timed = !field::text(&core, "eventTime").is_empty();
+    check_place(&core, timed, faults);
+    if timed {
+        let controller = match newer {
+            true => "reportingController",
+            false => "reportingComponent",
+        };
+        let given = field::text(&core, "reportingComponent");
+        let path = Path::new(controller);
+        if given.is_empty() {
+            faults.required(&path, "");
+        }
+        faults.invalid_each(&path, given, names::label_key_faults(given));
+        for key in ["reportingInstance", "action", "reason"] {
+            check_words(&core, key, Needed::Yes, 128, faults);
+        }
+        check_words(&core, "message", Needed::No, 1024, faults);
+    }
+}
+
+/// What only the newer API asks of a new event.
+pub(super) fn check_new(event: &Value, faults: &mut Faults) {
+    let core = to_core(event.clone());
+    check_series(&core, faults);
+    if field::text(&core, "eventTime").is_empty() {
+        faults.required(&Path::new("eventTime"), "");
+    }
+    let kind = field::text(&core, "type");
+    if !matches!(kind, "Normal" | "Warning") {
+        let why = format!("has invalid value: {kind}");
+        faults.invalid(&Path::new("type"), "", why);
+    }
+    let zero = |value: &Value| field::is_empty(value) || value.as_i64() == Some(0);
+    for key in ["firstTimestamp", "lastTimestamp", "count", "source"] {
+        if !zero(field::child(&core, key)) {
+            faults.invalid(&Path::new(key), "", "needs to be unset");
+        }
+    }
+}
+
+/// By the newer API only the series of an event changes.
+pub(super) fn check_update(new: &Value, old: &Value, faults: &mut Faults) {
+    let (new, old) = (to_core(new.clone()), to_core(old.clone()));
+    if !field::same(field::child(&new, "series"), field::child(&old, "series")) {
+        check_series(&new, faults);
+    }
+    for (key, told) in [
+        ("involvedObject", "involvedObject"),
+        ("reason", "reason"),
+        ("message", "message"),
+        ("source", "source"),
+        ("firstTimestamp", "firstTimestamp"),
+        ("lastTimestamp", "lastTimestamp"),
+        ("count", "count"),
+        ("type", "type"),
+        ("eventTime", "eventTime"),
+        ("action", "action"),
+        ("related", "related"),
+        ("reportingComponent", "reportingController"),
+        ("reportingInstance", "reportingInstance"),
+    ] {
+        let now = field::child(&new, key);
+        if !field::same(now, field::child(&old, key)) {
+            faults.invalid(&Path::new(told), now.clone(), "field is immutable");
+        }
+    }
+}
+
+/// Whether a word must be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needed {
+    Yes,
+    No,
+}
+
+fn is_view(event: &Value) -> bool {
+    field::text(event, "apiVersion") == "events.k8s.io/v1"
+}
+
+/// An event lives where its object lives; one about something without a namespace in one that
+/// always exists.
+fn check_place(core: &Value, timed: bool, faults: &mut Faults) {
+    let about = field::text(field::child(core, "involvedObject"), "namespace");
+    let inside = meta::namespace(core);
+    let fits = match about {
+        "" if timed => matches!(inside, "default" | "kube-system"),
+        "" => inside == "default",
+        about => timed || about == inside,
     };
-    let about = field::text(field::child(event, key), "namespace");
-    let inside = meta::namespace(event);
-    let path = Path::new(key).child("namespace");
-    match about {
-        // An event about something without a namespace lives in one that always exists.
-        "" if matches!(inside, "default" | "kube-system") => {}
-        "" => faults.invalid(&path, about, "does not match event.namespace"),
-        about if about == inside => {}
-        about => faults.invalid(&path, about, "does not match event.namespace"),
+    if !fits {
+        let path = Path::new("involvedObject").child("namespace");
+        faults.invalid(&path, about, "does not match event.namespace");
+    }
+}
+
+fn check_words(core: &Value, key: &str, needed: Needed, length_max: usize, faults: &mut Faults) {
+    let words = field::text(core, key);
+    let path = Path::new(key);
+    if words.is_empty() && needed == Needed::Yes {
+        faults.required(&path, "");
+    }
+    if words.len() > length_max {
+        let why = format!("can have at most {length_max} characters");
+        faults.invalid(&path, "", why);
+    }
+}
+
+fn check_series(core: &Value, faults: &mut Faults) {
+    let series = field::child(core, "series");
+    if series.is_null() {
+        return;
+    }
+    if field::number(series, "count").unwrap_or_default() < 2 {
+        faults.invalid(&Path::new("series.count"), "", "should be at least 2");
+    }
+    if field::text(series, "lastObservedTime").is_empty() {
+        faults.required(&Path::new("series.lastObservedTime"), "");
     }
 }
 

@@ -7,6 +7,7 @@ pub mod secret; // keys, types, stringData
 pub mod config_map; // keys
 pub mod service_account; // what each namespace is given
 pub mod pod; // what may change in a pod
+pub mod enrol; // what the cluster adds to a new pod
 pub mod container; // containers, their ports, probes and resources
 pub mod volume; // the volumes of a pod
 pub(super) mod selector; // label selectors in specs
@@ -17,6 +18,7 @@ pub mod event; // one event, two APIs
 pub mod storage; // volumes, claims, classes
 pub mod network; // ingresses, policies, endpoints
 pub mod rbac; // roles and bindings
+mod limit; // quotas and ranges of limits
 pub mod rest; // the few rules of the other kinds
 
 use serde_json::{Value, json};
@@ -43,15 +45,22 @@ pub(super) fn prepare_new(target: &Target, object: &mut Value, around: &Surround
     match target.resource() {
         ("", "namespaces") => namespace::prepare_new(object),
         ("", "pods") => pod::prepare_new(object),
+        ("", "serviceaccounts") => service_account::name_secrets(object),
         ("", "secrets") => secret::fold_strings(object),
         ("", "services") => field::set(object, "status", json!({"loadBalancer": {}})),
-        ("", "persistentvolumes" | "persistentvolumeclaims") => {
+        ("", "persistentvolumes") => {
+            let since = field::at(object, &["metadata", "creationTimestamp"]).clone();
+            let status = json!({"phase": "Pending", "lastPhaseTransitionTime": since});
+            field::set(object, "status", status);
+        }
+        ("", "persistentvolumeclaims") => {
             field::set(object, "status", json!({"phase": "Pending"}));
         }
         ("networking.k8s.io", "ingresses") => {
             field::set(object, "status", json!({"loadBalancer": {}}));
         }
         ("batch", "jobs") => batch::prepare_new_job(object),
+        ("apps", "daemonsets") => workload::number_template(object, None),
         ("certificates.k8s.io", "certificatesigningrequests") => {
             rest::prepare_new_signing_request(object, around.user);
         }
@@ -59,7 +68,7 @@ pub(super) fn prepare_new(target: &Target, object: &mut Value, around: &Surround
     }
 }
 
-/// Gives a new object what must be unique in the cluster.
+/// Gives a new object what depends on other objects of the cluster.
 pub(super) fn assign_new(
     target: &Target,
     object: &mut Value,
@@ -70,6 +79,10 @@ pub(super) fn assign_new(
         (("", "services"), Some(network)) => {
             service::assign::assign_new(target, object, network, stamp)
         }
+        (("", "pods"), _) => match around.references {
+            Some(references) => enrol::enrol(target, object, references, stamp),
+            None => Ok(()),
+        },
         _ => Ok(()),
     }
 }
@@ -80,9 +93,15 @@ pub(super) fn prepare_update(update: &Update, new: &mut Value, old: &Value) {
         return;
     }
     match (update.target.resource(), update.part) {
+        (("apps", "daemonsets"), Part::Whole) => workload::number_template(new, Some(old)),
         (("", "namespaces"), part) => namespace::prepare_update(new, old, part),
         (("", "secrets"), _) => secret::fold_strings(new),
+        (("", "serviceaccounts"), _) => service_account::name_secrets(new),
         (("", "pods"), Part::Status) => pod::prepare_status(new, old),
+        (("", "pods"), Part::Whole) => {
+            enrol::keep_priority(new, old);
+            enrol::tolerate_failing_nodes(new);
+        }
         (("", "persistentvolumes"), Part::Status) => storage::prepare_status(update, new, old),
         (("certificates.k8s.io", "certificatesigningrequests"), part) => {
             rest::prepare_signing_request(update, new, old, part);
@@ -124,6 +143,13 @@ pub(super) fn check(target: &Target, object: &Value, faults: &mut Faults) {
     }
 }
 
+/// What is wrong with a new object only.
+pub(super) fn check_new(target: &Target, object: &Value, faults: &mut Faults) {
+    if target.kind.is_event_view() {
+        event::check_new(object, faults);
+    }
+}
+
 /// What is wrong with a change.
 pub(super) fn check_update(target: &Target, new: &Value, old: &Value, faults: &mut Faults) {
     if target.kind.custom.is_some() {
@@ -138,6 +164,7 @@ pub(super) fn check_update(target: &Target, new: &Value, old: &Value, faults: &m
         ("", "persistentvolumes" | "persistentvolumeclaims") => {
             storage::check_update(target.resource().1, new, old, faults);
         }
+        ("events.k8s.io", "events") => event::check_update(new, old, faults),
         ("apps", plural) => workload::check_update(plural, new, old, faults),
         ("batch", plural) => batch::check_update(plural, new, old, faults),
         ("rbac.authorization.k8s.io", _) => rbac::check_update(new, old, faults),
@@ -154,6 +181,10 @@ pub(super) fn check_status(update: &Update, new: &Value, old: &Value, faults: &m
     match update.target.resource() {
         ("", "namespaces") => namespace::check_status(new, faults),
         ("", "pods") => pod::check_status(new, old, faults),
+        ("", "services") => service::check_status(new, faults),
+        ("certificates.k8s.io", "certificatesigningrequests") => {
+            rest::check_verdicts(new, old, faults);
+        }
         _ => {}
     }
 }
@@ -175,9 +206,12 @@ fn check_core(plural: &str, object: &Value, faults: &mut Faults) {
         "replicationcontrollers" => workload::check_replication_controller(object, faults),
         "endpoints" => network::check_endpoints(object, faults),
         "events" => event::check(object, faults),
+        "limitranges" => limit::check_range(object, faults),
+        "resourcequotas" => limit::check_quota(object, faults),
         "persistentvolumes" => storage::check_volume(object, faults),
         "persistentvolumeclaims" => storage::check_claim(object, faults),
         "serviceaccounts" => service_account::check(object, faults),
+        "namespaces" => namespace::check(object, faults),
         plural => rest::check("", plural, object, faults),
     }
 }

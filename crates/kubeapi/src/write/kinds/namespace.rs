@@ -11,7 +11,7 @@ use crate::Status;
 use crate::status::Cause;
 use crate::write::fault::{Faults, Path};
 use crate::write::options::DeleteOptions;
-use crate::write::{Decision, Part, Target, delete, field, meta};
+use crate::write::{Decision, Part, Target, delete, field, meta, names};
 
 /// The namespaces that every cluster has.
 pub const BUILT_IN: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -150,6 +150,12 @@ pub(super) fn prepare_update(new: &mut Value, old: &Value, part: Part) {
         let kept = field::child(old, "spec");
         field::copy(field::object_mut(new, "spec"), kept, "finalizers");
     }
+}
+
+pub(super) fn check(namespace: &Value, faults: &mut Faults) {
+    let finalizers = field::texts(field::child(namespace, "spec"), "finalizers");
+    let path = Path::new("spec").child("finalizers");
+    names::check_finalizer_names(&finalizers, &path, faults);
 }
 
 pub(super) fn check_status(namespace: &Value, faults: &mut Faults) {

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::selector;
-use super::service::{self, check_endpoint_address, check_port_or_name, check_protocol};
+use super::service::{
+    self, NOT_A_RANGE, check_endpoint_address, check_port_or_name, check_protocol,
+};
 use crate::write::fault::{Faults, Path};
 use crate::write::{field, names};
 
@@ -44,7 +46,12 @@ pub(super) fn check_endpoints(endpoints: &Value, faults: &mut Faults) {
         for (list, addresses) in [("addresses", ready), ("notReadyAddresses", unready)] {
             for (at, address) in addresses.iter().enumerate() {
                 let path = path.child(list).index(at).child("ip");
-                check_endpoint_address(field::text(address, "ip"), &path, faults);
+                let text = field::text(address, "ip");
+                check_endpoint_address(text, &path, faults);
+                // Kubernetes looks a second time, with other words.
+                if text.parse::<IpAddr>().is_err() {
+                    faults.invalid(&path, text, "must be a valid IP address");
+                }
             }
         }
         let ports = field::list(subset, "ports");
@@ -75,16 +82,6 @@ pub(super) fn check_endpoint_slice(slice: &Value, faults: &mut Faults) {
             faults.unsupported(&Path::new("addressType"), other, &known);
         }
     }
-    for (index, endpoint) in field::list(slice, "endpoints").iter().enumerate() {
-        let path = Path::new("endpoints").index(index).child("addresses");
-        let addresses = field::texts(endpoint, "addresses");
-        if addresses.is_empty() {
-            faults.required(&path, "must contain at least 1 endpoint address");
-        }
-        for (at, address) in addresses.into_iter().enumerate() {
-            check_slice_address(family, address, &path.index(at), faults);
-        }
-    }
     let mut seen = Vec::new();
     for (index, port) in field::list(slice, "ports").iter().enumerate() {
         let path = Path::new("ports").index(index);
@@ -97,6 +94,16 @@ pub(super) fn check_endpoint_slice(slice: &Value, faults: &mut Faults) {
         }
         seen.push(name);
         check_protocol(port, &path.child("protocol"), faults);
+    }
+    for (index, endpoint) in field::list(slice, "endpoints").iter().enumerate() {
+        let path = Path::new("endpoints").index(index).child("addresses");
+        let addresses = field::texts(endpoint, "addresses");
+        if addresses.is_empty() {
+            faults.required(&path, "must contain at least 1 address");
+        }
+        for (at, address) in addresses.into_iter().enumerate() {
+            check_slice_address(family, address, &path.index(at), faults);
+        }
     }
 }
 
@@ -126,7 +133,7 @@ fn check_ingress(spec: &Value, path: &Path, faults: &mut Faults) {
     let backend = field::child(spec, "defaultBackend");
     if rules.is_empty() && !backend.is_object() {
         let why = "either `defaultBackend` or `rules` must be specified";
-        faults.invalid(path, rules.to_vec(), why);
+        faults.invalid(path, field::child(spec, "rules").clone(), why);
     }
     if backend.is_object() {
         check_backend(backend, &path.child("defaultBackend"), faults);
@@ -204,7 +211,7 @@ fn check_backend(backend: &Value, path: &Path, faults: &mut Faults) {
     );
     match (service.is_object(), resource.is_object()) {
         (true, true) => faults.invalid(path, "", "cannot set both resource and service backends"),
-        (false, false) => faults.required(path, "resource or service backend is required"),
+        (false, false) => faults.invalid(path, "", "resource or service backend is required"),
         (false, true) => {}
         (true, false) => {
             let at = path.child("service");
@@ -243,7 +250,13 @@ fn check_policy(spec: &Value, path: &Path, faults: &mut Faults) {
             let path = path.child(direction).index(index);
             for (at, port) in field::list(rule, "ports").iter().enumerate() {
                 let path = path.child("ports").index(at);
-                check_protocol(port, &path.child("protocol"), faults);
+                match field::text(port, "protocol") {
+                    "" | "TCP" | "UDP" | "SCTP" => {}
+                    other => {
+                        let known = ["TCP", "UDP", "SCTP"];
+                        faults.unsupported(&path.child("protocol"), other, &known);
+                    }
+                }
                 check_port_or_name(field::child(port, "port"), &path.child("port"), faults);
             }
             for (at, peer) in field::list(rule, peers).iter().enumerate() {
@@ -259,7 +272,7 @@ fn check_policy(spec: &Value, path: &Path, faults: &mut Faults) {
     }
     for (index, kind) in kinds.into_iter().enumerate() {
         if !matches!(kind, "Ingress" | "Egress") {
-            faults.unsupported(&path.index(index), kind, &["Egress", "Ingress"]);
+            faults.unsupported(&path.index(index), kind, &["Ingress", "Egress"]);
         }
     }
 }
@@ -282,11 +295,40 @@ fn check_peer(peer: &Value, path: &Path, faults: &mut Faults) {
     if others > 0 {
         faults.forbidden(path, "may not specify both ipBlock and another peer");
     }
-    let ranges = field::texts(block, "except").into_iter();
-    for range in std::iter::once(field::text(block, "cidr")).chain(ranges) {
-        if !service::is_range(range) {
-            let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-            faults.invalid(&path.child("ipBlock").child("cidr"), range, why);
+    let path = path.child("ipBlock");
+    let whole = field::text(block, "cidr");
+    if !service::is_range(whole) {
+        faults.invalid(&path.child("cidr"), whole, NOT_A_RANGE);
+        return;
+    }
+    for (index, part) in field::texts(block, "except").into_iter().enumerate() {
+        let path = path.child("except").index(index);
+        if !service::is_range(part) {
+            faults.invalid(&path, part, NOT_A_RANGE);
+        } else if !is_part(part, whole) {
+            faults.invalid(&path, part, "must be a strict subset of `cidr`");
         }
     }
+}
+
+/// Whether a range of addresses lies within another and is smaller.
+fn is_part(part: &str, whole: &str) -> bool {
+    let read = |range: &str| {
+        let (address, length) = range.split_once('/')?;
+        Some((address.parse::<IpAddr>().ok()?, length.parse::<u32>().ok()?))
+    };
+    let Some(((part, longer), (whole, shorter))) = read(part).zip(read(whole)) else {
+        return false;
+    };
+    let (part, whole, width) = match (part, whole) {
+        (IpAddr::V4(part), IpAddr::V4(whole)) => {
+            (u128::from(part.to_bits()), u128::from(whole.to_bits()), 32)
+        }
+        (IpAddr::V6(part), IpAddr::V6(whole)) => (part.to_bits(), whole.to_bits(), 128),
+        _ => return false,
+    };
+    let host: u32 = width - shorter.min(width);
+    // A prefix of no length has every address in it.
+    let same = part.checked_shr(host) == whole.checked_shr(host);
+    longer > shorter && same
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{container, volume};
+use super::{container, enrol, volume};
 use crate::write::fault::{Faults, Path};
 use crate::write::quantity::{self, Quantity};
 use crate::write::{field, names};
@@ -10,8 +10,9 @@ use crate::write::{field, names};
 /// A pod starts pending, in the quality-of-service class that its resources put it in, under the
 /// namespace's own account where it names none.
 pub(super) fn prepare_new(pod: &mut Value) {
+    let mirror = enrol::is_mirror(pod);
     let spec = field::object_mut(pod, "spec");
-    if field::text(spec, "serviceAccountName").is_empty() {
+    if field::text(spec, "serviceAccountName").is_empty() && !mirror {
         field::set(spec, "serviceAccountName", "default");
         field::set(spec, "serviceAccount", "default");
     }
@@ -291,12 +292,7 @@ fn with_allowed_changes(spec: &Value, was: &Value) -> Value {
             field::copy(container, before, "image");
         }
     }
-    for key in [
-        "activeDeadlineSeconds",
-        "tolerations",
-        "schedulingGates",
-        "ephemeralContainers",
-    ] {
+    for key in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
         field::copy(&mut spec, was, key);
     }
     if !field::list(was, "schedulingGates").is_empty() {

@@ -1,6 +1,6 @@
 //! Roles and their bindings.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::write::fault::{Faults, Path};
 use crate::write::{field, names};
@@ -18,7 +18,11 @@ pub(super) fn check(plural: &str, object: &Value, faults: &mut Faults) {
 pub(super) fn check_update(new: &Value, old: &Value, faults: &mut Faults) {
     let (now, was) = (field::child(new, "roleRef"), field::child(old, "roleRef"));
     if !field::same(now, was) {
-        faults.invalid(&Path::new("roleRef"), now.clone(), "cannot change roleRef");
+        let part = |name: &str| field::text(now, name).to_owned();
+        let shown = json!({
+            "APIGroup": part("apiGroup"), "Kind": part("kind"), "Name": part("name"),
+        });
+        faults.invalid(&Path::new("roleRef"), shown, "cannot change roleRef");
     }
 }
 

@@ -1,10 +1,13 @@
 //! The few rules of the remaining kinds: nodes, priority classes, signing requests, quotas,
 //! autoscalers, leases, budgets.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::container::{check_amount, check_not_negative};
-use super::workload::check_share;
+use super::container::check_not_negative;
+use super::service::{self, NOT_A_RANGE};
+use super::workload::{self, check_share};
 use super::{event, selector};
 use crate::who::User;
 use crate::write::fault::{Faults, Path};
@@ -15,12 +18,7 @@ pub(super) fn check(group: &str, plural: &str, object: &Value, faults: &mut Faul
     let spec = field::child(object, "spec");
     let path = Path::new("spec");
     match (group, plural) {
-        ("", "nodes") => check_taints(spec, &path.child("taints"), faults),
-        ("", "resourcequotas") => {
-            for (name, value) in field::entries(spec, "hard") {
-                check_amount(name, value, &path.child("hard").key(name), faults);
-            }
-        }
+        ("", "nodes") => check_node(spec, &path, faults),
         ("events.k8s.io", "events") => event::check(object, faults),
         ("policy", "poddisruptionbudgets") => check_budget(spec, &path, faults),
         ("autoscaling", "horizontalpodautoscalers") => check_autoscaler(spec, &path, faults),
@@ -56,7 +54,6 @@ pub(super) fn check_update(
     let fixed: &[&str] = match (group, plural) {
         ("scheduling.k8s.io", "priorityclasses") => &["value"],
         ("node.k8s.io", "runtimeclasses") => &["handler"],
-        ("certificates.k8s.io", "certificatesigningrequests") => &["spec"],
         _ => &[],
     };
     for key in fixed {
@@ -115,7 +112,8 @@ pub(super) fn prepare_signing_request(update: &Update, new: &mut Value, old: &Va
         |object: &Value| field::list(field::child(object, "status"), "conditions").to_vec();
     let (now, was) = (conditions(new), conditions(old));
     let mut kept: Vec<Value> = match part {
-        Part::Whole | Part::Finalize => return,
+        // What was asked for is not asked for anew.
+        Part::Whole | Part::Finalize => return field::copy(new, old, "spec"),
         Part::Approval => {
             let mut status = field::child(old, "status").clone();
             field::set(&mut status, "conditions", now);
@@ -139,6 +137,16 @@ pub(super) fn prepare_signing_request(update: &Update, new: &mut Value, old: &Va
     match kept.is_empty() {
         true => drop(field::remove(status, "conditions")),
         false => field::set(status, "conditions", kept),
+    }
+}
+
+fn check_node(spec: &Value, path: &Path, faults: &mut Faults) {
+    // Kubernetes tells of taints as if they still were an annotation.
+    check_taints(spec, &Path::new("metadata").child("taints"), faults);
+    for (index, range) in field::texts(spec, "podCIDRs").into_iter().enumerate() {
+        if !service::is_range(range) {
+            faults.invalid(&path.child("podCIDRs").index(index), range, NOT_A_RANGE);
+        }
     }
 }
 
@@ -171,8 +179,13 @@ fn check_budget(spec: &Value, path: &Path, faults: &mut Faults) {
         let why = "minAvailable and maxUnavailable cannot be both set";
         faults.invalid(path, spec.clone(), why);
     }
-    check_share(least, &path.child("minAvailable"), faults);
-    check_share(most, &path.child("maxUnavailable"), faults);
+    for (share, key) in [(least, "minAvailable"), (most, "maxUnavailable")] {
+        check_share(share, &path.child(key), faults);
+        if workload::percent(share).is_some_and(|percent| percent > 100) {
+            let why = "must not be greater than 100%";
+            faults.invalid(&path.child(key), share.clone(), why);
+        }
+    }
     selector::check(
         field::child(spec, "selector"),
         &path.child("selector"),
@@ -187,7 +200,10 @@ fn check_autoscaler(spec: &Value, path: &Path, faults: &mut Faults) {
         let why = "must be greater than or equal to 1";
         faults.invalid(&path.child("minReplicas"), least, why);
     }
-    if most < 1 {
+    if most == 0 {
+        let why = "must be set and greater than 0";
+        faults.required(&path.child("maxReplicas"), why);
+    } else if most < 0 {
         faults.invalid(&path.child("maxReplicas"), most, "must be greater than 0");
     }
     if most < least {
@@ -199,6 +215,12 @@ fn check_autoscaler(spec: &Value, path: &Path, faults: &mut Faults) {
         if field::text(target, key).is_empty() {
             faults.required(&path.child("scaleTargetRef").child(key), "");
         }
+    }
+    let version = field::text(target, "apiVersion");
+    let core = field::text(target, "kind") == "ReplicationController" && version == "v1";
+    if !version.contains('/') && !core {
+        let path = path.child("scaleTargetRef").child("apiVersion");
+        faults.invalid(&path, version, "apiVersion must specify API group");
     }
 }
 
@@ -212,7 +234,8 @@ fn check_priority(class: &Value, faults: &mut Faults) {
         );
         if !known {
             let why = "priority class names with 'system-' prefix are reserved for system use \
-                       only. error: name is not allowed";
+                       only. error:";
+            let why = format!("{why} {name} is not a known system priority class");
             faults.forbidden(&Path::new("metadata").child("name"), why);
         }
     } else if value > 1_000_000_000 {
@@ -220,16 +243,47 @@ fn check_priority(class: &Value, faults: &mut Faults) {
         faults.forbidden(&Path::new("value"), why);
     }
     let policy = field::text(class, "preemptionPolicy");
-    let known = ["Never", "PreemptLowerPriority"];
+    let known = ["PreemptLowerPriority", "Never"];
     if !policy.is_empty() && !known.contains(&policy) {
         faults.unsupported(&Path::new("preemptionPolicy"), policy, &known);
     }
 }
 
+/// A verdict on a request for a certificate stays, and there is one.
+pub(super) fn check_verdicts(new: &Value, old: &Value, faults: &mut Faults) {
+    let path = Path::new("status").child("conditions");
+    let has = |object: &Value, kind: &str| {
+        let conditions = field::list(field::child(object, "status"), "conditions");
+        conditions
+            .iter()
+            .any(|condition| field::text(condition, "type") == kind)
+    };
+    if has(new, "Approved") && has(new, "Denied") {
+        let conditions = field::list(field::child(new, "status"), "conditions").iter();
+        let kinds = conditions.map(|condition| field::text(condition, "type"));
+        let last = kinds
+            .filter(|kind| matches!(*kind, "Approved" | "Denied"))
+            .last();
+        let why = "Approved and Denied conditions are mutually exclusive";
+        faults.invalid(&path, last.unwrap_or_default(), why);
+    }
+    for kind in ["Approved", "Denied", "Failed"] {
+        if has(old, kind) && !has(new, kind) {
+            let why = format!("updates may not remove a condition of type {kind:?}");
+            faults.forbidden(&path, why);
+        }
+    }
+}
+
 fn check_signing_request(spec: &Value, path: &Path, faults: &mut Faults) {
-    if field::text(spec, "request").is_empty() {
+    let request = field::child(spec, "request");
+    let bytes = STANDARD.decode(request.as_str().unwrap_or_default());
+    if !bytes.is_ok_and(|bytes| bytes.starts_with(b"-----BEGIN CERTIFICATE REQUEST-----")) {
         let why = "PEM block type must be CERTIFICATE REQUEST";
-        faults.invalid(&path.child("request"), "", why);
+        faults.invalid(&path.child("request"), request.clone(), why);
+    }
+    if field::list(spec, "usages").is_empty() {
+        faults.required(&path.child("usages"), "");
     }
     match field::text(spec, "signerName") {
         "" => faults.required(&path.child("signerName"), ""),
@@ -239,9 +293,6 @@ fn check_signing_request(spec: &Value, path: &Path, faults: &mut Faults) {
             faults.invalid(&path.child("signerName"), name, why);
         }
         _ => {}
-    }
-    if field::list(spec, "usages").is_empty() {
-        faults.required(&path.child("usages"), "usages must be set");
     }
     let lifetime = field::number(spec, "expirationSeconds");
     if let Some(seconds) = lifetime.filter(|seconds| *seconds < 600) {

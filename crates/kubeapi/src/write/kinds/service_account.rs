@@ -32,6 +32,13 @@ pub fn furnishings(namespace: &str, root_certificates: &str) -> [(&'static str, 
     ]
 }
 
+/// Of its secrets an account keeps the names alone: they are in its own namespace.
+pub(super) fn name_secrets(account: &mut Value) {
+    for secret in field::items_mut(account, "secrets") {
+        *secret = json!({"name": field::text(secret, "name")});
+    }
+}
+
 pub(super) fn check(account: &Value, faults: &mut Faults) {
     for list in ["secrets", "imagePullSecrets"] {
         for (index, reference) in field::list(account, list).iter().enumerate() {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::container::check_amount;
 use super::pod::check_choice;
-use super::{selector, workload};
+use super::selector;
 use crate::write::fault::{Faults, Path};
 use crate::write::quantity::Quantity;
 use crate::write::update::Update;
@@ -27,18 +27,18 @@ pub(super) fn prepare_status(update: &Update, new: &mut Value, old: &Value) {
 pub(super) fn check_volume(volume: &Value, faults: &mut Faults) {
     let spec = field::child(volume, "spec");
     let path = Path::new("spec");
-    check_modes(spec, &path, faults);
+    check_modes(spec, "", &path, faults);
     let capacity = field::child(spec, "capacity");
     let amounts = path.child("capacity");
     if field::is_empty(capacity) {
         faults.required(&amounts, "");
     }
-    for (name, value) in field::entries(spec, "capacity") {
-        if name == "storage" {
-            check_amount(name, value, &amounts.key(name), faults);
-        } else {
-            faults.unsupported(&amounts, name.as_str(), &["storage"]);
-        }
+    let storage = field::child(capacity, "storage");
+    if storage.is_null() || field::entries(spec, "capacity").count() > 1 {
+        faults.unsupported(&amounts, capacity.clone(), &["storage"]);
+    }
+    if !storage.is_null() {
+        check_amount("storage", storage, &amounts.key("storage"), faults);
     }
     let policies = ["Delete", "Recycle", "Retain"];
     check_choice(
@@ -49,6 +49,35 @@ pub(super) fn check_volume(volume: &Value, faults: &mut Faults) {
         faults,
     );
     check_class_name(spec, &path, faults);
+    if field::is_set(spec, "hostPath") {
+        let place = field::at(spec, &["hostPath", "path"]);
+        let place = place.as_str().unwrap_or_default();
+        let at = path.child("hostPath").child("path");
+        match place {
+            "" => faults.required(&at, ""),
+            place if place.split('/').any(|part| part == "..") => {
+                faults.invalid(&at, place, "must not contain '..'");
+            }
+            _ => {}
+        }
+    }
+    let mut sources = sources(spec).into_iter();
+    match sources.next() {
+        None => faults.required(&path, "must specify a volume type"),
+        Some(_) => {
+            for (key, _) in sources {
+                faults.forbidden(&path.child(key), "may not specify more than 1 volume type");
+            }
+        }
+    }
+    if field::is_set(spec, "local") && !field::is_set(spec, "nodeAffinity") {
+        let why = "Local volume requires node affinity";
+        faults.required(&Path::new("metadata").child("annotations"), why);
+    }
+}
+
+/// Where a volume comes from: every field that says nothing else.
+fn sources(spec: &Value) -> Vec<(&String, &Value)> {
     let plain = [
         "capacity",
         "accessModes",
@@ -61,29 +90,14 @@ pub(super) fn check_volume(volume: &Value, faults: &mut Faults) {
         "volumeAttributesClassName",
     ];
     let fields = spec.as_object().into_iter().flatten();
-    let sources: Vec<&String> = fields
-        .map(|(key, _)| key)
-        .filter(|key| !plain.contains(&key.as_str()))
-        .collect();
-    match sources.as_slice() {
-        [] => faults.required(&path, "must specify a volume type"),
-        [_] => {}
-        [_, extra @ ..] => {
-            for key in extra {
-                faults.forbidden(&path.child(key), "may not specify more than 1 volume type");
-            }
-        }
-    }
-    if field::is_set(spec, "local") && !field::is_set(spec, "nodeAffinity") {
-        let why = "Local volume requires node affinity";
-        faults.required(&Path::new("metadata").child("annotations"), why);
-    }
+    let fields = fields.filter(|(key, _)| !plain.contains(&key.as_str()));
+    fields.collect()
 }
 
 pub(super) fn check_claim(claim: &Value, faults: &mut Faults) {
     let spec = field::child(claim, "spec");
     let path = Path::new("spec");
-    check_modes(spec, &path, faults);
+    check_modes(spec, "at least 1 access mode is required", &path, faults);
     if field::is_set(spec, "selector") {
         selector::check(
             field::child(spec, "selector"),
@@ -107,7 +121,17 @@ pub(super) fn check_claim(claim: &Value, faults: &mut Faults) {
 pub(super) fn check_update(plural: &str, new: &Value, old: &Value, faults: &mut Faults) {
     let (spec, was) = (field::child(new, "spec"), field::child(old, "spec"));
     if plural == "persistentvolumes" {
-        workload::check_fixed(new, old, &["volumeMode"], faults);
+        if sources(spec) != sources(was) {
+            let why = "spec.persistentvolumesource is immutable after creation";
+            faults.forbidden(&Path::new("spec").child("persistentvolumesource"), why);
+        }
+        let (now, before) = (
+            field::child(spec, "volumeMode"),
+            field::child(was, "volumeMode"),
+        );
+        if !field::same(now, before) {
+            faults.invalid(&Path::new("volumeMode"), now.clone(), "field is immutable");
+        }
         return;
     }
     let path = Path::new("spec");
@@ -140,8 +164,10 @@ pub(super) fn check_update(plural: &str, new: &Value, old: &Value, faults: &mut 
 }
 
 pub(super) fn check_class(plural: &str, class: &Value, faults: &mut Faults) {
-    if plural != "storageclasses" {
-        return;
+    match plural {
+        "storageclasses" => {}
+        "volumeattachments" => return check_attachment(field::child(class, "spec"), faults),
+        _ => return,
     }
     let top = Path::new("");
     let provisioner = field::text(class, "provisioner");
@@ -156,37 +182,51 @@ pub(super) fn check_class(plural: &str, class: &Value, faults: &mut Faults) {
     check_choice(class, "volumeBindingMode", &modes, &top, faults);
 }
 
+fn check_attachment(spec: &Value, faults: &mut Faults) {
+    let path = Path::new("spec");
+    if field::text(spec, "attacher").is_empty() {
+        faults.required(&path.child("attacher"), "");
+    }
+    let source = field::child(spec, "source");
+    let given = ["inlineVolumeSpec", "persistentVolumeName"].into_iter();
+    let path_of_source = path.child("source");
+    match given.filter(|key| field::is_set(source, key)).count() {
+        1 => {}
+        0 => {
+            let why = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+            faults.required(&path_of_source, why);
+        }
+        _ => {
+            let why = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+            faults.forbidden(&path_of_source, why);
+        }
+    }
+    let node = field::text(spec, "nodeName");
+    faults.invalid_each(&path.child("nodeName"), node, names::subdomain_faults(node));
+}
+
 pub(super) fn check_class_update(plural: &str, new: &Value, old: &Value, faults: &mut Faults) {
     if plural != "storageclasses" {
         return;
     }
-    for (key, why) in [
-        ("parameters", "updates to parameters are forbidden."),
-        ("provisioner", "updates to provisioner are forbidden."),
-        ("reclaimPolicy", "updates to reclaimPolicy are forbidden."),
+    for key in [
+        "parameters",
+        "provisioner",
+        "reclaimPolicy",
+        "volumeBindingMode",
     ] {
-        if !field::same(field::child(new, key), field::child(old, key)) {
-            faults.forbidden(&Path::new(key), why);
+        let now = field::child(new, key);
+        if !field::same(now, field::child(old, key)) {
+            faults.invalid(&Path::new(key), now.clone(), "field is immutable");
         }
-    }
-    let (now, was) = (
-        field::child(new, "volumeBindingMode"),
-        field::child(old, "volumeBindingMode"),
-    );
-    if !field::same(now, was) {
-        faults.invalid(
-            &Path::new("volumeBindingMode"),
-            now.clone(),
-            "field is immutable",
-        );
     }
 }
 
-fn check_modes(spec: &Value, path: &Path, faults: &mut Faults) {
+fn check_modes(spec: &Value, unsaid: &str, path: &Path, faults: &mut Faults) {
     let path = path.child("accessModes");
     let modes = field::texts(spec, "accessModes");
     if modes.is_empty() {
-        faults.required(&path, "at least 1 access mode is required");
+        faults.required(&path, unsaid);
     }
     let known = [
         "ReadOnlyMany",

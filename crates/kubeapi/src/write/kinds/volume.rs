@@ -43,7 +43,12 @@ pub(super) fn check_all<'a>(
                 any
             }
         };
+        let before = faults.len();
         check_source(volume, &path, faults);
+        // A volume that is wrong in itself takes nobody's name.
+        if faults.len() > before {
+            continue;
+        }
         if !wrong && !seen.0.insert(name) && !claimed.contains(&name) {
             faults.duplicate(&path.child("name"), name);
         }

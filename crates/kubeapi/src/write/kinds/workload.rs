@@ -10,41 +10,69 @@ use crate::write::{field, names};
 pub(super) fn check(plural: &str, object: &Value, faults: &mut Faults) {
     let spec = field::child(object, "spec");
     let path = Path::new("spec");
-    let word = match plural {
-        "deployments" | "replicasets" => "deployment",
-        "statefulsets" => "statefulset",
-        "daemonsets" => "daemonset",
-        _ => return,
+    let counts = |keys: &[&str], faults: &mut Faults| {
+        for key in keys {
+            check_not_negative(spec, key, &path, faults);
+        }
     };
-    for key in [
-        "replicas",
-        "minReadySeconds",
-        "revisionHistoryLimit",
-        "progressDeadlineSeconds",
-    ] {
-        check_not_negative(spec, key, &path, faults);
-    }
-    check_selector(spec, word, &path, faults);
     match plural {
         "deployments" => {
-            check_deployment(spec, &path, faults);
+            counts(&["replicas"], faults);
+            check_selector(spec, "deployment", &path, faults);
+            check_template(spec, &path, &[], "ReplicaSet", faults);
+            check_strategy(spec, &path, faults);
+            counts(&["minReadySeconds", "revisionHistoryLimit"], faults);
+            counts(&["progressDeadlineSeconds"], faults);
+            check_deadline(spec, &path, faults);
+        }
+        "replicasets" => {
+            counts(&["replicas", "minReadySeconds"], faults);
+            check_selector(spec, "deployment", &path, faults);
             check_template(spec, &path, &[], "ReplicaSet", faults);
         }
-        "replicasets" => check_template(spec, &path, &[], "ReplicaSet", faults),
         "daemonsets" => {
-            check_daemon_set(spec, &path, faults);
+            if field::is_set(spec, "selector") {
+                check_selector(spec, "daemonset", &path, faults);
+            }
             check_template(spec, &path, &[], "DaemonSet", faults);
+            counts(&["minReadySeconds"], faults);
+            check_daemon_set(spec, &path, faults);
+            counts(&["revisionHistoryLimit"], faults);
         }
-        _ => {
+        "statefulsets" => {
             check_stateful_set(spec, &path, faults);
+            counts(&["replicas", "minReadySeconds"], faults);
+            check_selector(spec, "statefulset", &path, faults);
             let claims = field::list(spec, "volumeClaimTemplates").iter();
             let names: Vec<&str> = claims
                 .map(|claim| field::text(field::child(claim, "metadata"), "name"))
                 .collect();
             check_template(spec, &path, &names, "StatefulSet", faults);
         }
+        _ => {}
     }
 }
+
+/// Counts the changes of a daemon set's template in the annotation that an API of old had a field
+/// for.
+pub(super) fn number_template(set: &mut Value, old: Option<&Value>) {
+    let template = |set: &Value| field::at(set, &["spec", "template"]).clone();
+    let number = |set: &Value| -> i64 {
+        let annotations = field::at(set, &["metadata", "annotations"]);
+        field::text(annotations, TEMPLATE_NUMBER)
+            .parse()
+            .unwrap_or_default()
+    };
+    let counted = match old {
+        None => number(set).max(1),
+        Some(old) if field::same(&template(set), &template(old)) => number(old),
+        Some(old) => number(old).saturating_add(1),
+    };
+    let annotations = field::object_mut(field::object_mut(set, "metadata"), "annotations");
+    field::set(annotations, TEMPLATE_NUMBER, counted.to_string());
+}
+
+const TEMPLATE_NUMBER: &str = "deprecated.daemonset.template.generation";
 
 pub(super) fn check_update(plural: &str, new: &Value, old: &Value, faults: &mut Faults) {
     match plural {
@@ -115,7 +143,8 @@ fn check_template(spec: &Value, path: &Path, claimed: &[&str], kind: &str, fault
     let template = field::child(spec, "template");
     let path = path.child("template");
     let selector = field::child(spec, "selector");
-    if selector.is_object() && !selector::is_empty(selector) {
+    // No selector selects nothing, an empty one everything.
+    if !selector.is_object() || !selector::is_empty(selector) {
         check_match(selector, template, &path, faults);
     }
     check_pods(template, &path, claimed, kind, faults);
@@ -124,7 +153,7 @@ fn check_template(spec: &Value, path: &Path, claimed: &[&str], kind: &str, fault
 /// The pods that a template makes must be found by the selector that looks for them.
 pub(super) fn check_match(selector: &Value, template: &Value, path: &Path, faults: &mut Faults) {
     let labels = field::at(template, &["metadata", "labels"]);
-    if !selector::matches(selector, labels) {
+    if !selector.is_object() || !selector::matches(selector, labels) {
         let path = path.child("metadata").child("labels");
         faults.invalid(
             &path,
@@ -148,7 +177,7 @@ fn check_pods(template: &Value, path: &Path, claimed: &[&str], kind: &str, fault
     }
 }
 
-fn check_deployment(spec: &Value, path: &Path, faults: &mut Faults) {
+fn check_strategy(spec: &Value, path: &Path, faults: &mut Faults) {
     let strategy = field::child(spec, "strategy");
     let at = path.child("strategy");
     match field::text(strategy, "type") {
@@ -167,6 +196,9 @@ fn check_deployment(spec: &Value, path: &Path, faults: &mut Faults) {
         }
         _ => faults.unsupported(&at, strategy.clone(), &["Recreate", "RollingUpdate"]),
     }
+}
+
+fn check_deadline(spec: &Value, path: &Path, faults: &mut Faults) {
     let deadline = field::number(spec, "progressDeadlineSeconds");
     let ready = field::number(spec, "minReadySeconds").unwrap_or_default();
     if let Some(seconds) = deadline.filter(|seconds| *seconds <= ready) {
@@ -186,11 +218,16 @@ fn check_rolling(rolling: &Value, path: &Path, faults: &mut Faults) {
         let why = "may not be 0 when `maxSurge` is 0";
         faults.invalid(&path.child("maxUnavailable"), down.clone(), why);
     }
-    let percent = down.as_str().is_some_and(|text| text.ends_with('%'));
-    if percent && share(down).is_some_and(|percent| percent > 100) {
+    if percent(down).is_some_and(|percent| percent > 100) {
         let path = path.child("maxUnavailable");
         faults.invalid(&path, down.clone(), "must not be greater than 100%");
     }
+}
+
+/// The percentage that a share is, if it is one.
+pub(super) fn percent(value: &Value) -> Option<i64> {
+    let percent = value.as_str().is_some_and(|text| text.ends_with('%'));
+    percent.then(|| share(value)).flatten()
 }
 
 /// A count that is not negative, or a percentage.

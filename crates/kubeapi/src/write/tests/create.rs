@@ -8,7 +8,7 @@ use super::*;
 fn a_new_object_gets_an_identity_of_its_own() {
     let mut body = config_map();
     body["metadata"] = json!({
-        "name": "m", "uid": "mine", "creationTimestamp": null, "selfLink": "/x", "generation": 9,
+        "name": "m", "uid": "mine", "creationTimestamp": null, "selfLink": "/x",
         "deletionTimestamp": "2020-01-01T00:00:00Z", "managedFields": [{}], "labels": {}
     });
     let object = made(&config_maps(), body).unwrap();

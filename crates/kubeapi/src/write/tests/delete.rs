@@ -179,8 +179,10 @@ fn a_pod_on_a_node_is_given_its_grace() {
         grace_seconds: Some(0),
         ..Default::default()
     };
+    let ended = kept(deleted(&pods(), &object, &at_once).unwrap());
+    assert_eq!(ended["metadata"]["deletionGracePeriodSeconds"], 0);
     assert!(matches!(
-        deleted(&pods(), &object, &at_once),
+        deleted(&pods(), &ended, &at_once),
         Ok(Decision::Delete(_))
     ));
     let longer = DeleteOptions {
@@ -214,25 +216,31 @@ fn a_negative_grace_is_the_shortest() {
 }
 
 #[test]
-fn a_pod_that_runs_nowhere_goes_at_once() {
-    let gone = |change: fn(&mut Value)| {
+fn a_pod_that_runs_nowhere_goes_at_once_in_two_steps() {
+    let first = |change: fn(&mut Value)| {
         let mut pod = running_pod();
         change(&mut pod);
         deleted(&pods(), &pod, &DeleteOptions::default()).unwrap()
     };
-    let unscheduled = gone(|pod| pod["spec"]["nodeName"] = json!(""));
-    let Decision::Delete(last) = unscheduled else {
-        panic!()
+    let kind = pods();
+    let target = Target {
+        kind: &kind,
+        namespace: "default",
+        name: "p",
     };
-    assert_eq!(last["metadata"]["deletionGracePeriodSeconds"], 0);
-    assert!(matches!(
-        gone(|pod| pod["status"]["phase"] = json!("Failed")),
-        Decision::Delete(_)
-    ));
-    let waiting = gone(|pod| {
+    let unscheduled = first(|pod| pod["spec"]["nodeName"] = json!(""));
+    assert!(delete::is_first_step(&target, &unscheduled));
+    let ended = kept(unscheduled);
+    assert_eq!(ended["metadata"]["deletionGracePeriodSeconds"], 0);
+    let second = deleted(&kind, &ended, &DeleteOptions::default()).unwrap();
+    assert!(matches!(second, Decision::Delete(_)));
+    let failed = first(|pod| pod["status"]["phase"] = json!("Failed"));
+    assert!(delete::is_first_step(&target, &failed));
+    let waiting = first(|pod| {
         pod["spec"]["nodeName"] = json!("");
         pod["metadata"]["finalizers"] = json!(["a/b"]);
     });
+    assert!(!delete::is_first_step(&target, &waiting));
     assert_eq!(kept(waiting)["metadata"]["deletionGracePeriodSeconds"], 0);
 }
 

@@ -36,6 +36,7 @@ fn made(kind: &Kind, body: Value) -> Result<Value, Status> {
     let around = Surroundings {
         namespace: Some(&namespace),
         network: Some(&network),
+        references: None,
         user: None,
     };
     creation::create(&target, body, &testing::stamp(), &around)
@@ -67,6 +68,7 @@ fn put_part(kind: &Kind, part: Part, current: &Value, body: Value) -> Result<Dec
         around: Surroundings {
             namespace: None,
             network: Some(&network),
+            references: None,
             user: None,
         },
     };

@@ -97,6 +97,7 @@ fn nothing_is_created_in_one_that_ends_or_is_not_there() {
         let around = Surroundings {
             namespace,
             network: None,
+            references: None,
             user: None,
         };
         creation::create(&target, config_map(), &testing::stamp(), &around).unwrap_err()

@@ -1,6 +1,7 @@
 //! Writes through a real authority, with the real kinds and their schemas.
 
 use object::select::Selector;
+use object::{ObjectName, Resource};
 use serde_json::json;
 
 use super::cluster::*;
@@ -374,6 +375,46 @@ fn definition() -> Value {
             }]
         }
     })
+}
+
+#[tokio::test]
+async fn a_kind_is_established_when_its_objects_can_be_stored_and_not_before() {
+    let cluster = Cluster::start().await;
+    let definitions = cluster.kind("apiextensions.k8s.io/v1", "customresourcedefinitions");
+    cluster.create(&definitions, definition()).await.unwrap();
+    let catalog = cluster.catalog.snapshot();
+    let looked_after = cluster.writes.look_after_definitions(&catalog).await;
+    looked_after.unwrap();
+    let settled = cluster.read(&definitions, "things.example.com").unwrap();
+    assert!(
+        settled.to_string().contains("InitialNamesAccepted"),
+        "{settled}"
+    );
+    let place = Resource::new("example.com", "things");
+    assert!(cluster.authority.reader().version(&place).is_some());
+}
+
+#[tokio::test]
+async fn a_namespace_that_cannot_be_emptied_holds_up_no_other() {
+    let cluster = Cluster::start().await;
+    let namespaces = cluster.kind("v1", "namespaces");
+    let namespace = |name: &str| json!({"metadata": {"name": name}});
+    cluster.create(&namespaces, namespace("a")).await.unwrap();
+    cluster.delete(&namespaces, "a").await.unwrap();
+    cluster.create(&namespaces, namespace("b")).await.unwrap();
+    // A kind without a table: nobody can say what there is of it in a namespace.
+    let mut unstored = definition();
+    unstored["status"] = json!({"acceptedNames": {"plural": "things", "kind": "Thing"},
+        "conditions": [{"type": "Established", "status": "True"}], "storedVersions": ["v1"]});
+    let kinds = custom::served(unstored.to_string().as_bytes()).unwrap();
+    cluster.catalog.set_custom("things.example.com", kinds);
+    let catalog = cluster.catalog.snapshot();
+    let looked_after = cluster.writes.look_after_namespaces(&catalog, "PEM").await;
+    assert!(looked_after.is_err());
+    let accounts = cluster.kind("v1", "serviceaccounts");
+    let resource = accounts.resource();
+    let name = ObjectName::new("b", "default");
+    assert!(cluster.authority.reader().row(&resource, &name).is_some());
 }
 
 #[tokio::test]

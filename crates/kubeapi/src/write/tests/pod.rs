@@ -177,7 +177,7 @@ fn ports_mounts_and_probes_are_checked() {
         told(container(probe)),
         ["spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1"]
     );
-    let source = json!({"fieldRef": {"fieldPath": "a"}});
+    let source = json!({"fieldRef": {"fieldPath": "metadata.name"}});
     let variable = json!({"env": [{"name": "A", "value": "1", "valueFrom": source}]});
     assert_eq!(
         told(container(variable)),

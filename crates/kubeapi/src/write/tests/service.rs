@@ -30,6 +30,7 @@ fn made_in(network: &Network, spec: Value) -> Result<Value, Status> {
     let around = Surroundings {
         namespace: Some(&namespace),
         network: Some(network),
+        references: None,
         user: None,
     };
     creation::create(&target, service(spec), &testing::stamp(), &around)

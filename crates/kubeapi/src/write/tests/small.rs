@@ -180,8 +180,8 @@ fn an_ingress_says_where_to() {
         told(&kind, ingress(json!({"path": "x", "backend": {}}))),
         [
             "spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified",
-            "spec.rules[0].http.paths[0].backend: Required value: resource or service backend is \
-             required",
+            "spec.rules[0].http.paths[0].backend: Invalid value: \"\": resource or service backend \
+             is required",
         ]
     );
 }

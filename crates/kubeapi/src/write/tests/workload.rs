@@ -27,7 +27,11 @@ fn a_selector_must_find_the_pods_of_its_template() {
     body["spec"].as_object_mut().unwrap().remove("selector");
     assert_eq!(
         told(&deployments(), body),
-        ["spec.selector: Required value"]
+        [
+            "spec.selector: Required value",
+            "spec.template.metadata.labels: Invalid value: {\"app\":\"web\"}: `selector` does \
+             not match template `labels`"
+        ]
     );
 }
 

@@ -360,6 +360,7 @@ fn drop_needless(new: &mut Value, old: &Value) {
     };
     if was_kind != "ExternalName" && now_kind == "ExternalName" {
         drop_same(&["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"]);
+        drop_same(&["internalTrafficPolicy"]);
     }
     if was_health && !now_health {
         drop_same(&["healthCheckNodePort"]);

@@ -27,6 +27,7 @@ pub(super) fn check(service: &Value, faults: &mut Faults) {
         faults,
     );
     check_affinity(spec, &path, faults);
+    check_known_type(service, &path, faults);
     check_addresses(service, faults);
     check_external_addresses(spec, &path.child("externalIPs"), faults);
     check_node_ports(service, ports, &path.child("ports"), faults);
@@ -144,6 +145,26 @@ fn check_each_address(given: &[String], path: &Path, faults: &mut Faults) -> boo
     right
 }
 
+/// What a load balancer says of itself.
+pub(super) fn check_status(service: &Value, faults: &mut Faults) {
+    let path = Path::new("status").child("loadBalancer").child("ingress");
+    let ingress = field::at(service, &["status", "loadBalancer"]);
+    for (index, point) in field::list(ingress, "ingress").iter().enumerate() {
+        let path = path.index(index);
+        let (address, mode) = (field::text(point, "ip"), field::text(point, "ipMode"));
+        if !address.is_empty() && address.parse::<IpAddr>().is_err() {
+            faults.invalid(&path.child("ip"), address, NOT_AN_ADDRESS);
+        }
+        let path = path.child("ipMode");
+        match (address, mode) {
+            ("", "") | (_, "VIP" | "Proxy") if address.is_empty() == mode.is_empty() => {}
+            (_, "") => faults.required(&path, "must be specified when `ip` is set"),
+            ("", _) => faults.forbidden(&path, "may not be specified when `ip` is not set"),
+            (_, other) => faults.unsupported(&path, other, &["Proxy", "VIP"]),
+        }
+    }
+}
+
 fn check_type(service: &Value, path: &Path, faults: &mut Faults) {
     let spec = field::child(service, "spec");
     match kind(service) {
@@ -170,10 +191,15 @@ fn check_type(service: &Value, path: &Path, faults: &mut Faults) {
                 }
             }
         }
-        other => {
-            let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-            faults.unsupported(&path.child("type"), other, &known);
-        }
+        _ => {}
+    }
+}
+
+fn check_known_type(service: &Value, path: &Path, faults: &mut Faults) {
+    let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+    let kind = kind(service);
+    if !kind.is_empty() && !known.contains(&kind) {
+        faults.unsupported(&path.child("type"), kind, &known);
     }
 }
 
@@ -485,6 +511,9 @@ pub(super) fn is_range(text: &str) -> bool {
     }
 }
 
+/// Kubernetes' words for what is no range.
+pub(super) const NOT_A_RANGE: &str =
+    "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 const NONE: &str = "None";
 /// Kubernetes' words for what is no address.
 pub(super) const NOT_AN_ADDRESS: &str =

@@ -1,0 +1,119 @@
+// Package check runs checks and says of each, in a line, what was checked and how it went.
+package check
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Check is something that a server must do for its clients.
+type Check struct {
+	Name string
+	// Run does the check. It may report parts; what it returns is reported as the whole.
+	Run func(context.Context, *Run) error
+}
+
+// Run is one run of a check.
+type Run struct {
+	Name string
+	// HistoryAge is how long the server may keep every change, however many there are.
+	HistoryAge time.Duration
+	seed       uint64
+	config     *rest.Config
+	printer    *Printer
+}
+
+// Config is a configuration for a client of its own, without a limit on its requests.
+func (r *Run) Config() *rest.Config {
+	config := rest.CopyConfig(r.config)
+	config.UserAgent = "clients/" + r.Name
+	config.QPS = -1
+	return config
+}
+
+// Rand gives numbers that are the same in each run of the same seed.
+func (r *Run) Rand(stream uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(r.seed, stream))
+}
+
+// Report says how a part of the check went.
+func (r *Run) Report(part string, err error, format string, arguments ...any) {
+	r.printer.line(r.Name+"/"+part, err, fmt.Sprintf(format, arguments...))
+}
+
+// Printer writes results, one line each.
+type Printer struct {
+	Out        io.Writer
+	mutex      sync.Mutex
+	ok, failed int
+}
+
+func (p *Printer) line(name string, err error, what string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if err != nil {
+		p.failed++
+		fmt.Fprintf(p.Out, "FAIL %s: %s: %v\n", name, what, err)
+		return
+	}
+	p.ok++
+	fmt.Fprintf(p.Out, "ok   %s: %s\n", name, what)
+}
+
+// Counts says how many lines were good and how many were not.
+func (p *Printer) Counts() (ok, failed int) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.ok, p.failed
+}
+
+// Suite says which checks are run, and how.
+type Suite struct {
+	Checks     []Check
+	Pick       *regexp.Regexp
+	Parallel   int
+	Patience   time.Duration
+	HistoryAge time.Duration
+	Seed       uint64
+	Config     *rest.Config
+	Printer    *Printer
+}
+
+// Run runs the checks that were picked, a few at a time, in their order.
+func (s *Suite) Run(ctx context.Context) {
+	places := make(chan struct{}, s.Parallel)
+	var running sync.WaitGroup
+	for _, check := range s.Checks {
+		if !s.Pick.MatchString(check.Name) {
+			continue
+		}
+		places <- struct{}{}
+		running.Go(func() {
+			defer func() { <-places }()
+			s.one(ctx, check)
+		})
+	}
+	running.Wait()
+}
+
+func (s *Suite) one(ctx context.Context, check Check) {
+	ctx, cancel := context.WithTimeout(ctx, s.Patience)
+	defer cancel()
+	run := &Run{
+		Name:       check.Name,
+		HistoryAge: s.HistoryAge,
+		seed:       s.Seed,
+		config:     s.Config,
+		printer:    s.Printer,
+	}
+	began := time.Now()
+	err := check.Run(ctx, run)
+	s.Printer.line(check.Name, err, fmt.Sprintf("done in %.1f s", time.Since(began).Seconds()))
+}

@@ -1,0 +1,119 @@
+// Package informers checks that informers of every kind are told all that happens under heavy
+// change, whatever befalls them, and end with what the server has.
+package informers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"holdfast.example/tests/clients/check"
+	"holdfast.example/tests/clients/follow"
+	"holdfast.example/tests/clients/history"
+	"holdfast.example/tests/clients/load"
+)
+
+// patience is how long after the last write its event may take to be told. It is only waited for
+// where something is wrong.
+const patience = 30 * time.Second
+
+// ConfigMaps is informers over thousands of ConfigMaps.
+var ConfigMaps = check.Check{Name: "informers", Run: func(ctx context.Context, run *check.Run) error {
+	change := load.New(load.Plan{Writers: 8, Objects: 2400, Changes: 7200, Rand: run.Rand})
+	return stage{
+		run:      run,
+		resource: corev1.SchemeGroupVersion.WithResource("configmaps"),
+		load:     change,
+		write:    change.ConfigMaps,
+		parts:    configMapParts,
+	}.play(ctx)
+}}
+
+// Pods is informers with field selectors that pods enter and leave.
+var Pods = check.Check{Name: "informers-pods", Run: func(ctx context.Context, run *check.Run) error {
+	change := load.New(load.Plan{Writers: 4, Objects: 200, Changes: 2000, Rand: run.Rand})
+	return stage{
+		run:      run,
+		resource: corev1.SchemeGroupVersion.WithResource("pods"),
+		load:     change,
+		write:    change.Pods,
+		parts:    podParts,
+	}.play(ctx)
+}}
+
+// stage is a load, and informers that look on.
+type stage struct {
+	run      *check.Run
+	resource schema.GroupVersionResource
+	load     *load.Load
+	write    func(context.Context, *rest.Config, string) (history.Version, error)
+	parts    []part
+}
+
+// play runs the load with all informers beside it, and judges each of them.
+func (s stage) play(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	namespace, remove, err := s.run.Namespace(ctx)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	witness, err := s.witness(ctx, namespace)
+	if err != nil {
+		return fmt.Errorf("witness: %w", err)
+	}
+	var playing sync.WaitGroup
+	defer playing.Wait()
+	defer cancel()
+	var actors []*actor
+	for _, part := range s.parts {
+		actor := &actor{part: part, stage: s, namespace: namespace, ready: make(chan struct{})}
+		actors = append(actors, actor)
+		playing.Go(func() { actor.err = actor.play(ctx) })
+	}
+	// Those that begin before the first write have the whole history to tell.
+	for _, actor := range actors {
+		<-actor.ready
+	}
+	last, err := s.write(ctx, s.run.Config(), namespace)
+	if err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	seen, err := witness.Finish(last, patience)
+	if err != nil {
+		return fmt.Errorf("witness: %w", err)
+	}
+	told, err := s.load.Log.Order(seen.Events)
+	if err != nil {
+		return fmt.Errorf("the writes have no order: %w", err)
+	}
+	playing.Wait()
+	for _, actor := range actors {
+		what, err := actor.judge(ctx, told)
+		s.run.Report(actor.part.name(), err, "%s", what)
+	}
+	return nil
+}
+
+// witness is a watch from before the first write. It knows when objects were deleted.
+func (s stage) witness(ctx context.Context, namespace string) (*follow.Follower, error) {
+	client, err := dynamic.NewForConfig(s.run.Config())
+	if err != nil {
+		return nil, err
+	}
+	objects := client.Resource(s.resource).Namespace(namespace)
+	before, err := objects.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	options := metav1.ListOptions{ResourceVersion: before.GetResourceVersion()}
+	return follow.Start(ctx, follow.Plan{Open: objects.Watch, Options: options}), nil
+}

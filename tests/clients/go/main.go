@@ -1,0 +1,114 @@
+// Clients are programs as they are written against Kubernetes, on current client-go and
+// controller-runtime, that judge the API server which they are pointed at: a kube-apiserver, ours, or
+// any other. Nothing in them knows which one it is.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"holdfast.example/tests/clients/check"
+	"holdfast.example/tests/clients/checks/controller"
+	"holdfast.example/tests/clients/checks/election"
+	"holdfast.example/tests/clients/checks/everyday"
+	"holdfast.example/tests/clients/checks/expiry"
+	"holdfast.example/tests/clients/checks/informers"
+	"holdfast.example/tests/clients/checks/watches"
+)
+
+// checks in the order in which they begin: first the one that takes longest, because it waits.
+var checks = slices.Concat(
+	[]check.Check{
+		expiry.Check,
+		informers.ConfigMaps,
+		election.Check,
+		watches.Check,
+		informers.Pods,
+		controller.Check,
+	},
+	everyday.Checks,
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "clients:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	// A set of its own: controller-runtime adds to the common one.
+	flags := flag.NewFlagSet("clients", flag.ExitOnError)
+	kubeconfig := flags.String("kubeconfig", "", "file that names the server (default: $KUBECONFIG)")
+	pick := flags.String("run", "", "regular expression: only checks whose names match")
+	list := flags.Bool("list", false, "print the names of the checks and end")
+	seed := flags.Uint64("seed", 1, "what the writers' random choices begin with")
+	parallel := flags.Int("parallel", 3, "how many checks run at the same time")
+	patience := flags.Duration("timeout", 5*time.Minute, "the most that a check may take")
+	age := flags.Duration("history-age", 80*time.Second,
+		"how long the server may keep each change, however many there are")
+	logs := flags.Bool("logs", false, "show what client-go logs")
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		return err
+	}
+
+	picked, err := regexp.Compile(*pick)
+	if err != nil {
+		return fmt.Errorf("-run: %w", err)
+	}
+	if *list {
+		for _, check := range checks {
+			fmt.Println(check.Name)
+		}
+		return nil
+	}
+	if !*logs {
+		klog.SetLogger(logr.Discard())
+	}
+	log.SetLogger(klog.Background())
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = *kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return fmt.Errorf("kubeconfig: %w", err)
+	}
+
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	printer := &check.Printer{Out: os.Stdout}
+	suite := check.Suite{
+		Checks:     checks,
+		Pick:       picked,
+		Parallel:   *parallel,
+		Patience:   *patience,
+		HistoryAge: *age,
+		Seed:       *seed,
+		Config:     config,
+		Printer:    printer,
+	}
+	began := time.Now()
+	fmt.Printf("seed %d, server %s\n", *seed, config.Host)
+	suite.Run(ctx)
+	ok, failed := printer.Counts()
+	fmt.Printf("%d ok, %d failed in %.0f s\n", ok, failed, time.Since(began).Seconds())
+	switch {
+	case failed > 0:
+		return fmt.Errorf("%d failed", failed)
+	case ok == 0:
+		return fmt.Errorf("no check is named like %q", *pick)
+	}
+	return nil
+}
