@@ -180,7 +180,7 @@ fn below(fields: &Map<String, Value>, key: &str, within: Within) -> Within {
     let bookmark = fields.get("type").and_then(Value::as_str) == Some("BOOKMARK");
     match bookmark && key == "object" {
         true => Within::Bookmark,
-        false => Within::Anything,
+        false => within,
     }
 }
 
