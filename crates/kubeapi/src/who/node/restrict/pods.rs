@@ -109,8 +109,8 @@ fn owner(node: &str, write: &Write<'_>, around: &Surroundings<'_>) -> Result<(),
     }
 }
 
-/// What a mirror of a file on a node cannot ask of the API, whoever makes it: the node runs what the
-/// file says, and not what the API adds.
+/// What a mirror of a file on a node cannot ask of the API, whoever makes it: the node runs what
+/// the file says, and not what the API adds.
 pub(crate) fn mirror_fault(pod: &Value) -> Option<&'static str> {
     pod["metadata"]["annotations"].get(MIRROR)?;
     let read: Pod = serde::Deserialize::deserialize(pod).ok()?;
