@@ -169,12 +169,9 @@ fn check_type(service: &Value, path: &Path, faults: &mut Faults) {
     let spec = field::child(service, "spec");
     match kind(service) {
         "" => faults.required(&path.child("type"), ""),
-        "ClusterIP" => {}
-        kind @ ("NodePort" | "LoadBalancer") => {
-            if headless(service) {
-                let why = format!("may not be set to 'None' for {kind} services");
-                faults.invalid(&path.child("clusterIPs").index(0), NONE, why);
-            }
+        kind @ ("NodePort" | "LoadBalancer") if headless(service) => {
+            let why = format!("may not be set to 'None' for {kind} services");
+            faults.invalid(&path.child("clusterIPs").index(0), NONE, why);
         }
         "ExternalName" => {
             for key in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
