@@ -213,7 +213,8 @@ impl Desk {
         })
     }
 
-    /// The patch that was sent. That there is something to patch comes before what is wrong with it.
+    /// The patch that was sent. That there is something to patch comes before what is wrong with
+    /// it.
     fn patch(&self, order: &Order) -> Result<Patch, Status> {
         match Patch::parse(&order.kind, &order.content_type, &order.body) {
             Err(status) if status.code != 415 => {

@@ -261,9 +261,8 @@ pub(super) fn check_verdicts(new: &Value, old: &Value, faults: &mut Faults) {
     if has(new, "Approved") && has(new, "Denied") {
         let conditions = field::list(field::child(new, "status"), "conditions").iter();
         let kinds = conditions.map(|condition| field::text(condition, "type"));
-        let last = kinds
-            .filter(|kind| matches!(*kind, "Approved" | "Denied"))
-            .last();
+        let mut verdicts = kinds.filter(|kind| matches!(*kind, "Approved" | "Denied"));
+        let last = verdicts.next_back();
         let why = "Approved and Denied conditions are mutually exclusive";
         faults.invalid(&path, last.unwrap_or_default(), why);
     }
