@@ -24,7 +24,8 @@ func NodeName(number int) string {
 }
 
 // Pods writes pods into a namespace: makes them, binds them to nodes, reports their phase, and
-// deletes them, so that they enter and leave field selectors. It gives the version of the last write.
+// deletes them, so that they enter and leave field selectors. It gives the version of the last
+// write.
 func (l *Load) Pods(
 	ctx context.Context, config *rest.Config, namespace string,
 ) (history.Version, error) {
