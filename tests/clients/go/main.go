@@ -1,6 +1,6 @@
 // Clients are programs as they are written against Kubernetes, on current client-go and
-// controller-runtime, that judge the API server which they are pointed at: a kube-apiserver, ours, or
-// any other. Nothing in them knows which one it is.
+// controller-runtime, that judge the API server which they are pointed at: a kube-apiserver, ours,
+// or any other. Nothing in them knows which one it is.
 package main
 
 import (

@@ -21,7 +21,8 @@ func discover(_ context.Context, p *place) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	onDisk, err := disk.NewCachedDiscoveryClientForConfig(p.config, folder+"/a", folder+"/b", time.Minute)
+	onDisk, err := disk.NewCachedDiscoveryClientForConfig(
+		p.config, folder+"/found", folder+"/http", time.Minute)
 	if err != nil {
 		return fmt.Errorf("cached on disk: %w", err)
 	}
@@ -73,16 +74,16 @@ func mapped(client discovery.CachedDiscoveryInterface) error {
 	deferred := restmapper.NewDeferredDiscoveryRESTMapper(client)
 	mapper := restmapper.NewShortcutExpander(deferred, client, nil)
 	for kind, want := range map[schema.GroupKind]string{
-		{Kind: "Pod"}:                                             "v1, Resource=pods",
-		{Group: "apps", Kind: "Deployment"}:                       "apps/v1, Resource=deployments",
-		{Group: "coordination.k8s.io", Kind: "Lease"}:             "coordination.k8s.io/v1, Resource=leases",
-		{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}: "rbac.authorization.k8s.io/v1, Resource=clusterroles",
+		{Kind: "Pod"}:                                             "pods",
+		{Group: "apps", Kind: "Deployment"}:                       "deployments",
+		{Group: "coordination.k8s.io", Kind: "Lease"}:             "leases",
+		{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}: "clusterroles",
 	} {
 		mapping, err := mapper.RESTMapping(kind)
 		if err != nil {
 			return err
 		}
-		if got := mapping.Resource.String(); got != want && got != "/"+want {
+		if got := mapping.Resource; got != kind.WithVersion("v1").GroupVersion().WithResource(want) {
 			return fmt.Errorf("%s is %s", kind, got)
 		}
 		namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace

@@ -12,8 +12,8 @@ import (
 	"holdfast.example/tests/clients/check"
 )
 
-// patience is how long something may take that must happen. It is only waited for where something is
-// wrong.
+// patience is how long something may take that must happen. It is only waited for where something
+// is wrong.
 const patience = 30 * time.Second
 
 // Checks are all of them.

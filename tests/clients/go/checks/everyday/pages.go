@@ -16,7 +16,7 @@ import (
 
 const (
 	pagedObjects = 600
-	pageSize     = 37
+	pageSize     = 110
 )
 
 // pages lists in pages while others write: all pages are of one moment.

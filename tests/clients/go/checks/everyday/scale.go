@@ -40,8 +40,11 @@ func scales(ctx context.Context, p *place) error {
 	return nil
 }
 
+// wanted reads how many replicas an object wants.
+type wanted func(context.Context) (int32, error)
+
 // scalable makes one of each kind, with two replicas, and gives what reads how many it wants.
-func (p *place) scalable(ctx context.Context) (map[string]func(context.Context) (int32, error), error) {
+func (p *place) scalable(ctx context.Context) (map[string]wanted, error) {
 	labels := map[string]string{"app": "a"}
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels},
@@ -67,7 +70,7 @@ func (p *place) scalable(ctx context.Context) (map[string]func(context.Context) 
 		}}, create); err != nil {
 		return nil, fmt.Errorf("replication controller: %w", err)
 	}
-	return map[string]func(context.Context) (int32, error){
+	return map[string]wanted{
 		"deployments.apps": func(ctx context.Context) (int32, error) {
 			object, err := apps.Deployments(p.namespace).Get(ctx, meta.Name, get)
 			return ptr.Deref(object.Spec.Replicas, -1), err
@@ -84,8 +87,7 @@ func (p *place) scalable(ctx context.Context) (map[string]func(context.Context) 
 }
 
 func (p *place) scale(
-	ctx context.Context, scales scale.ScaleInterface, resource string,
-	replicas func(context.Context) (int32, error),
+	ctx context.Context, scales scale.ScaleInterface, resource string, wants wanted,
 ) error {
 	kind := schema.ParseGroupResource(resource)
 	current, err := scales.Get(ctx, kind, "scaled", metav1.GetOptions{})
@@ -119,8 +121,8 @@ func (p *place) scale(
 	if err := says(patched, 3); err != nil {
 		return err
 	}
-	if wanted, err := replicas(ctx); err != nil || wanted != 3 {
-		return fmt.Errorf("the object wants %d: %w", wanted, err)
+	if replicas, err := wants(ctx); err != nil || replicas != 3 {
+		return fmt.Errorf("the object wants %d: %w", replicas, err)
 	}
 	return nil
 }

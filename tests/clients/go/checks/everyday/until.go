@@ -18,7 +18,8 @@ import (
 
 const fromVersion = "from-version"
 
-// until waits for things in the ways that client-go has for it, while somebody else makes them happen.
+// until waits for things in the ways that client-go has for it, while somebody else makes them
+// happen.
 func until(ctx context.Context, p *place) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
