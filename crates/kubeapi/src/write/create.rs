@@ -41,6 +41,19 @@ pub fn create(
     Ok(object)
 }
 
+/// Refuses what claims to be stored already. A real server finds this out when it stores: after
+/// everything else was right, as a fault of its own, and not in a dry run.
+pub fn check_unstored(body: &Value) -> Result<(), Status> {
+    let version = field::text(field::child(body, "metadata"), "resourceVersion");
+    match version.parse::<u64>() {
+        Ok(1..) => {
+            let why = "resourceVersion should not be set on objects to be created";
+            Err(Status::new(500, "", why))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether custom kinds are what is written: they have rules of their own.
 pub(super) fn is_definition(target: &Target) -> bool {
     target.resource() == (custom::GROUP, "customresourcedefinitions")

@@ -10,7 +10,7 @@ use super::conduct::{self, Generation};
 use super::fault::{Faults, Path};
 use super::{Stamp, Target, field, names};
 use crate::status::Cause;
-use crate::{Status, schema};
+use crate::{Status, custom, schema};
 
 /// Makes the request's apiVersion, kind and namespace those of its URL, or refuses a request that
 /// says otherwise.
@@ -60,10 +60,6 @@ pub fn settle_name(target: &Target, object: &mut Value) -> Result<(), Status> {
 /// given.
 pub fn stamp_new(target: &Target, object: &mut Value, stamp: &Stamp) -> Result<(), Status> {
     let metadata = field::object_mut(object, "metadata");
-    if !matches!(field::text(metadata, "resourceVersion"), "" | "0") {
-        let why = "resourceVersion should not be set on objects to be created";
-        return Err(Status::bad_request(why));
-    }
     for key in [
         "resourceVersion",
         "deletionTimestamp",
@@ -141,10 +137,19 @@ pub fn check(target: &Target, object: &Value, faults: &mut Faults) {
     check_owners(metadata, &path.child("ownerReferences"), faults);
     let path = path.child("finalizers");
     check_finalizers(metadata, &path, faults);
-    // Custom kinds, and their definitions, are not held to this.
-    if target.kind.custom.is_none() && !super::create::is_definition(target) {
+    if names_finalizers_strictly(target) {
         names::check_finalizer_names(&field::texts(metadata, "finalizers"), &path, faults);
     }
+}
+
+/// Whether a finalizer of this kind must be one that Kubernetes knows, or have a domain. Custom kinds
+/// and those of a few groups are not held to this.
+fn names_finalizers_strictly(target: &Target) -> bool {
+    let lax = match target.resource() {
+        (custom::GROUP | "coordination.k8s.io" | "events.k8s.io" | "policy", _) => true,
+        (group, plural) => (group, plural) == ("", "events"),
+    };
+    target.kind.custom.is_none() && !lax
 }
 
 /// Checks what an update says of metadata that cannot change.

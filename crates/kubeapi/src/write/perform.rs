@@ -325,6 +325,7 @@ impl Writes {
                 }
             };
         }
+        create::check_unstored(body)?;
         let put = Action::Put(Box::new(draft::draft(target.kind, object.clone())?));
         let (named, expect) = (name.clone(), Expect::Absent);
         let mut swaps = vec![Swap {
