@@ -110,13 +110,10 @@ impl Status {
 
     /// 422: the object has wrong fields. `kind` is the object's Kind, as Kubernetes words it.
     pub fn invalid(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
-        let mut fields: Vec<String> = Vec::new();
-        for cause in &causes {
-            let words = format!("{}: {}", cause.field, cause.message);
-            if !fields.contains(&words) {
-                fields.push(words);
-            }
-        }
+        let fields: Vec<String> = causes
+            .iter()
+            .map(|cause| format!("{}: {}", cause.field, cause.message))
+            .collect();
         let listed = match fields.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),

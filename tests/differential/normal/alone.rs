@@ -63,6 +63,17 @@ impl<'a> Circumstances<'a> {
                     .into_iter()
                     .map(|column| self.column(column))
                     .collect(),
+                // Upstream finds some faults several times and names them as often; the list of
+                // differences has it.
+                ("causes", Value::Array(causes)) => {
+                    let mut once: Vec<Value> = Vec::new();
+                    for cause in causes.into_iter().map(|cause| self.apply(cause)) {
+                        if !once.contains(&cause) {
+                            once.push(cause);
+                        }
+                    }
+                    Value::Array(once)
+                }
                 ("cells", Value::Array(cells)) => cells.into_iter().map(|c| self.cell(c)).collect(),
                 ("clusterIP" | "clusterIPs", value) => self.address(value),
                 ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.port(port),

@@ -213,6 +213,16 @@ fn generated_names_are_made_alike_wherever_they_stand() {
 }
 
 #[test]
+fn the_same_cause_is_named_once() {
+    let cause = json!({"field": "metadata.uid", "message": "field is immutable"});
+    let other = json!({"field": "metadata.name", "message": "field is immutable"});
+    assert_eq!(
+        one(json!({"causes": [cause, other, cause]})),
+        json!({"causes": [cause, other]})
+    );
+}
+
+#[test]
 fn the_volume_of_a_pods_token_and_prose_have_words() {
     let pod = json!({"volumes": [{"name": "kube-api-access-x7kqz"}, {"name": "other-x7kqz"}]});
     let expected =

@@ -179,6 +179,29 @@ pub fn is_deleting(object: &Value) -> bool {
     field::is_set(field::child(object, "metadata"), "deletionTimestamp")
 }
 
+/// Takes out owner references that are there twice, and says what the client should know.
+pub fn settle_owners(object: &mut Value, when: &str) -> Option<String> {
+    let metadata = object.get_mut("metadata")?;
+    let owners = metadata.get_mut("ownerReferences")?.as_array_mut()?;
+    let (mut once, mut twice): (Vec<Value>, BTreeSet<String>) = Default::default();
+    for owner in std::mem::take(owners) {
+        match once.contains(&owner) {
+            true => drop(twice.insert(field::text(&owner, "uid").to_owned())),
+            false => once.push(owner),
+        }
+    }
+    *owners = once;
+    if twice.is_empty() {
+        return None;
+    }
+    let uids = twice.into_iter().collect::<Vec<_>>().join(", ");
+    Some(format!(
+        ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner \
+         references in 1.20+, and may reject such requests as early as 1.24; please fix your \
+         requests; duplicate UID(s) observed: {uids}"
+    ))
+}
+
 /// An object's metadata.finalizers.
 pub fn finalizers(object: &Value) -> Vec<&str> {
     field::texts(field::child(object, "metadata"), "finalizers")

@@ -9,12 +9,11 @@ use object::{Object, ObjectName, Resource, Version};
 use serde_json::Value;
 use store::authority::{Action, Expect, Refusal, Swap};
 use store::{At, Authority, Part as PagePart, Range, Want};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::Mutex;
 
 use super::admit::Admit;
 use super::conduct::{self, Absent};
-use super::kinds::enrol::{self, References};
-use super::kinds::service::{AddressRange, Network};
+use super::kinds::service::AddressRange;
 use super::options::{DeleteOptions, DryRun};
 use super::outcome::{
     encoded, fresh_uuid, parsed, random, refused, shown, stored, stored_bytes, too_busy,
@@ -39,10 +38,10 @@ const ATTEMPTS_MAX: usize = 1_000;
 pub struct Writes {
     authority: Authority,
     clock: Clock,
-    ranges: Vec<AddressRange>,
-    node_ports: RangeInclusive<u16>,
+    pub(super) ranges: Vec<AddressRange>,
+    pub(super) node_ports: RangeInclusive<u16>,
     /// Addresses are derived from the services that exist, so services are written one at a time.
-    service_turn: Mutex<()>,
+    pub(super) service_turn: Mutex<()>,
 }
 
 /// A write that a client asks for.
@@ -108,7 +107,8 @@ impl Writes {
     /// Creates an object.
     pub async fn create(&self, ask: &Ask<'_>, body: Value) -> Result<Done, Status> {
         let mut body = body;
-        let warnings = shape::fit(ask.target.kind, &mut body, ask.fields, ask.repeated)?;
+        let mut warnings = shape::fit(ask.target.kind, &mut body, ask.fields, ask.repeated)?;
+        warnings.extend(meta::settle_owners(&mut body, ""));
         match self.create_fitted(ask, &body).await {
             Ok(done) => Ok(done.warned(warnings)),
             Err(status) => Err(status.warned(warnings)),
@@ -149,7 +149,9 @@ impl Writes {
             return self.create(ask, without_version(body)).await;
         }
         let mut body = body;
-        let warnings = shape::fit(target.kind, &mut body, ask.fields, ask.repeated)?;
+        let mut warnings = shape::fit(target.kind, &mut body, ask.fields, ask.repeated)?;
+        meta::settle_name(target, &mut body)?;
+        warnings.extend(meta::settle_owners(&mut body, ""));
         let changed = self.change(ask, |update, current| {
             Ok((update::update(update, current, body.clone())?, Vec::new()))
         });
@@ -165,10 +167,12 @@ impl Writes {
             let mut object = patch.applied(&update.target, current)?;
             let kind = update.target.kind;
             let fitted = shape::fit(kind, &mut object, ask.fields, patch.repeated(ask.repeated));
-            let warnings = fitted.map_err(|status| match status.code {
+            let mut warnings = fitted.map_err(|status| match status.code {
                 400 => unreadable(&object, decoder_words(&status.message)),
                 _ => status,
             })?;
+            let when = " after mutating admission happens";
+            warnings.extend(meta::settle_owners(&mut object, when));
             match update::decide(update, current, object) {
                 Ok(decision) => Ok((decision, warnings)),
                 Err(status) => Err(status.warned(warnings)),
@@ -462,44 +466,6 @@ impl Writes {
             .reader()
             .object(resource, name)
             .map_err(unread)
-    }
-
-    /// The network as it is without the service that is about to be written, and the turn to write
-    /// it.
-    async fn network(
-        &self,
-        target: &Target<'_>,
-        name: &str,
-    ) -> Result<(Option<MutexGuard<'_, ()>>, Option<Network>), Status> {
-        if target.resource() != ("", "services") {
-            return Ok((None, None));
-        }
-        let turn = self.service_turn.lock().await;
-        let mut network = Network::new(self.ranges.clone(), self.node_ports.clone());
-        let services = self.all(&Resource::new("", "services"), Range::All)?;
-        network.take_all(&services, (target.namespace, name));
-        Ok((Some(turn), Some(network)))
-    }
-
-    /// What a pod that is about to be created refers to.
-    fn references(&self, target: &Target<'_>, body: &Value) -> Result<Option<References>, Status> {
-        if target.resource() != ("", "pods") {
-            return Ok(None);
-        }
-        let found = |resource: Resource, namespace: &str, name: &str| -> Result<_, Status> {
-            let object = self.object(&resource, &ObjectName::new(namespace, name))?;
-            object.map(|object| parsed(&object)).transpose()
-        };
-        let accounts = Resource::new("", "serviceaccounts");
-        let classes = Resource::new("scheduling.k8s.io", "priorityclasses");
-        let class = match enrol::class(body) {
-            "" => enrol::default_class(self.all(&classes, Range::All)?),
-            name => found(classes, "", name)?,
-        };
-        Ok(Some(References {
-            account: found(accounts, target.namespace, enrol::account(body))?,
-            class,
-        }))
     }
 
     /// Every object of a resource in a part of it.

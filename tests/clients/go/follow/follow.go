@@ -23,8 +23,8 @@ type Plan struct {
 	Open Open
 	// Options are sent with every watch; their version is where the first one begins.
 	Options metav1.ListOptions
-	// Burst gives the number of events after which the next watch is given up and begun again. Without
-	// it only the server ends a watch.
+	// Burst gives the number of events after which the next watch is given up and begun again.
+	// Without it only the server ends a watch.
 	Burst func() int
 }
 

@@ -134,3 +134,37 @@ func TestDeletionsThatDoNotFitTheWritesAreFound(t *testing.T) {
 		}
 	}
 }
+
+func TestADeletionInTwoStepsIsTwoWrites(t *testing.T) {
+	log, events := story(t)
+	// a is moved at 10; it is marked at 11 and gone at 12; what was made at 12 is made at 13.
+	marked, removed := events[4], events[5]
+	marked.Version, marked.Ending = "11", true
+	removed.Version, removed.Ending = "12", true
+	for at := range log.puts {
+		if log.puts[at].state.Version == "12" {
+			log.puts[at].state.Version = "13"
+		}
+	}
+	events[6].Version = "13"
+	events = slices.Concat(events[:5], []Event{marked, removed}, events[6:])
+	history, err := log.Order(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := history.Events(Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Exactly(want, events); err != nil {
+		t.Error(err)
+	}
+	twice := slices.Insert(slices.Clone(events), 6, marked)
+	if _, err := log.Order(twice); err == nil {
+		t.Error("an object that is marked twice passes")
+	}
+	late := slices.Concat(events[:5], []Event{removed, marked}, events[7:])
+	if _, err := log.Order(late); err == nil {
+		t.Error("an object that is marked after it is gone passes")
+	}
+}

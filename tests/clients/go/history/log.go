@@ -40,8 +40,8 @@ func (l *Log) Put(object metav1.Object) error {
 }
 
 // Delete notes a deletion that the server took. It does not say at which version: a watch does. Nor
-// does it say whether the object was first marked, which is a write of its own: that of a pod is, even
-// without a grace period, on servers that leave it to a later step to remove it.
+// does it say whether the object was first marked, which is a write of its own: that of a pod is,
+// even without a grace period, on servers that leave it to a later step to remove it.
 func (l *Log) Delete(object metav1.Object) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -79,9 +79,9 @@ func (h *History) Changes() int {
 	return len(h.changes)
 }
 
-// Order puts all writes into their order. What only a watch can tell, how deletions went, comes from
-// the events of one; they must fit what was written. Whether the other events of that watch are right
-// is for Exactly to say.
+// Order puts all writes into their order. What only a watch can tell, how deletions went, comes
+// from the events of one; they must fit what was written. Whether the other events of that watch
+// are right is for Exactly to say.
 func (l *Log) Order(events []Event) (*History, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

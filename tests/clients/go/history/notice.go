@@ -130,8 +130,8 @@ func (r *reading) begin(notices []Notice) ([]Notice, error) {
 	return rest, nil
 }
 
-// oldest is the first place at which the events are what is there now. Where there is none it is the
-// place after the newest object.
+// oldest is the first place at which the events are what is there now. Where there is none it is
+// the place after the newest object.
 func (r *reading) oldest() int {
 	newest := 0
 	for _, state := range r.has {
@@ -169,9 +169,9 @@ func (r *reading) follow(notices []Notice) ([]Notice, error) {
 	return nil, nil
 }
 
-// relist takes the notices by which a list replaced everything, and gives those after it. They begin
-// where the first one that only a list makes is, or something was left out, and end where the rest
-// is the rest of the events.
+// relist takes the notices by which a list replaced everything, and gives those after it. They
+// begin where the first one that only a list makes is, or something was left out, and end where the
+// rest is the rest of the events.
 func (r *reading) relist(notices []Notice) ([]Notice, error) {
 	tail := 0
 	for tail < len(notices) && r.at+tail < len(r.want) {

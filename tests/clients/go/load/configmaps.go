@@ -199,10 +199,15 @@ func (w *configMaps) patch(ctx context.Context) error {
 	return w.noted(object, patched)
 }
 
+var patchTypes = []types.PatchType{
+	types.MergePatchType, types.StrategicMergePatchType, types.JSONPatchType,
+}
+
 // send patches an object in one of three ways.
-func (w *configMaps) send(ctx context.Context, object *corev1.ConfigMap) (*corev1.ConfigMap, error) {
-	kinds := []types.PatchType{types.MergePatchType, types.StrategicMergePatchType, types.JSONPatchType}
-	kind := kinds[w.rand.IntN(len(kinds))]
+func (w *configMaps) send(
+	ctx context.Context, object *corev1.ConfigMap,
+) (*corev1.ConfigMap, error) {
+	kind := patchTypes[w.rand.IntN(len(patchTypes))]
 	var patch any = map[string]any{
 		"metadata": map[string]any{"annotations": object.Annotations, "labels": object.Labels},
 		"data":     object.Data,

@@ -1,5 +1,5 @@
-// Package load is heavy change: several writers at once, each of whose writes is noted with what the
-// server answered.
+// Package load is heavy change: several writers at once, each of whose writes is noted with what
+// the server answered.
 package load
 
 import (

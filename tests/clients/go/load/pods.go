@@ -15,7 +15,7 @@ import (
 	"holdfast.example/tests/clients/history"
 )
 
-// Nodes is how many node names pods are bound to.
+// Nodes is how many node names pods are made for.
 const Nodes = 3
 
 // NodeName is the name of a node that need not be there.
@@ -23,8 +23,9 @@ func NodeName(number int) string {
 	return fmt.Sprintf("node-%d", number)
 }
 
-// Pods writes pods into a namespace: makes them, binds them to nodes, reports their phase, and
-// deletes them, so that they enter and leave field selectors. It gives the version of the last write.
+// Pods writes pods into a namespace: makes them, some of them for a node, reports their phase,
+// and deletes them, so that they enter and leave field selectors. It gives the version of the last
+// write.
 func (l *Load) Pods(
 	ctx context.Context, config *rest.Config, namespace string,
 ) (history.Version, error) {
@@ -64,12 +65,10 @@ func (w *pods) change(ctx context.Context) error {
 	}
 	at := w.rand.IntN(len(w.live))
 	switch dice := w.rand.IntN(100); {
-	case dice < 15:
+	case dice < 20:
 		return w.create(ctx)
-	case dice < 30:
+	case dice < 40:
 		return w.remove(ctx, at)
-	case dice < 60 && w.live[at].Spec.NodeName == "":
-		return w.bind(ctx, at)
 	default:
 		return w.report(ctx, at)
 	}
@@ -85,6 +84,10 @@ func (w *pods) finish(ctx context.Context) (history.Version, error) {
 func (w *pods) create(ctx context.Context) error {
 	w.made++
 	never := false
+	node := ""
+	if w.rand.IntN(4) > 0 {
+		node = NodeName(w.rand.IntN(Nodes))
+	}
 	pod, err := w.client.Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        fmt.Sprintf("w%d-%d", w.number, w.made),
@@ -94,6 +97,7 @@ func (w *pods) create(ctx context.Context) error {
 		Spec: corev1.PodSpec{
 			Containers:                   []corev1.Container{{Name: "a", Image: "image.example/a"}},
 			AutomountServiceAccountToken: &never,
+			NodeName:                     node,
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -101,25 +105,6 @@ func (w *pods) create(ctx context.Context) error {
 	}
 	w.live = append(w.live, pod)
 	return w.load.Log.Put(pod)
-}
-
-// bind does what a scheduler does. The answer is no pod, so that its new state is read; nobody else
-// writes it.
-func (w *pods) bind(ctx context.Context, at int) error {
-	pod := w.live[at]
-	err := w.client.Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, UID: pod.UID},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: NodeName(w.rand.IntN(Nodes))},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("bind %s: %w", pod.Name, err)
-	}
-	bound, err := w.client.Get(ctx, pod.Name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("get %s: %w", pod.Name, err)
-	}
-	w.live[at] = bound
-	return w.load.Log.Put(bound)
 }
 
 // report does what a kubelet does: it replaces the status, or patches it.

@@ -20,7 +20,9 @@ type port interface {
 	create(context.Context, *corev1.ConfigMap) (*corev1.ConfigMap, error)
 	get(ctx context.Context, name string) (*corev1.ConfigMap, error)
 	update(context.Context, *corev1.ConfigMap) (*corev1.ConfigMap, error)
-	patch(ctx context.Context, name string, kind types.PatchType, patch []byte) (*corev1.ConfigMap, error)
+	patch(
+		ctx context.Context, name string, kind types.PatchType, patch []byte,
+	) (*corev1.ConfigMap, error)
 	delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 

@@ -55,8 +55,8 @@ type source struct {
 	list     func(context.Context, metav1.ListOptions) (runtime.Object, error)
 }
 
-// A client that says so gets no streaming lists from its reflectors, whatever the feature gate of the
-// program says: client-go has these methods for clients of servers without them.
+// A client that says so gets no streaming lists from its reflectors, whatever the feature gate of
+// the program says: client-go has these methods for clients of servers without them.
 type (
 	listingTyped    struct{ kubernetes.Interface }
 	listingDynamic  struct{ dynamic.Interface }

@@ -121,8 +121,8 @@ func (i *Informer) relists() (int, error) {
 	return lists + streams - 1, nil
 }
 
-// Agrees checks that its store is what a fresh list is: the same objects, at the same versions, with
-// the same content in full. The list goes over another line.
+// Agrees checks that its store is what a fresh list is: the same objects, at the same versions,
+// with the same content in full. The list goes over another line.
 func (i *Informer) Agrees(ctx context.Context, config *rest.Config) error {
 	fresh, err := open(config, i.spec)
 	if err != nil {

@@ -80,8 +80,8 @@ func (r *recorder) note(kind watch.EventType, object any, more func(*history.Not
 	}
 }
 
-// wait returns when all that was told adds up to these events. The last of them alone does not say so:
-// a list has it among others, in any order.
+// wait returns when all that was told adds up to these events. The last of them alone does not say
+// so: a list has it among others, in any order.
 func (r *recorder) wait(want []history.Event, patience time.Duration) error {
 	last, end := want[len(want)-1].Version, history.At(want)
 	late := time.After(patience)

@@ -96,8 +96,8 @@ func (r *reconciler) finish(ctx context.Context, widget *Widget) error {
 	return ignoreOverrun(client.IgnoreNotFound(r.Update(ctx, widget)))
 }
 
-// ignoreOverrun passes over writes that somebody else's came before: the event of that one is on its
-// way, and brings us here again.
+// ignoreOverrun passes over writes that somebody else's came before: the event of that one is on
+// its way, and brings us here again.
 func ignoreOverrun(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return nil
@@ -117,9 +117,10 @@ func wanted(widget *Widget) string {
 func manager(
 	base *rest.Config, scheme *runtime.Scheme, namespace string,
 ) (ctrl.Manager, *reconciler, error) {
+	here := cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}}
 	manager, err := ctrl.NewManager(base, ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		Cache:                         here,
 		Metrics:                       server.Options{BindAddress: "0"},
 		LeaderElection:                true,
 		LeaderElectionID:              "widgets",

@@ -112,7 +112,8 @@ func (u *user) change(ctx context.Context, name string) error {
 	wish := u.wish(name)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		var widget Widget
-		if err := u.client.Get(ctx, client.ObjectKey{Namespace: u.namespace, Name: name}, &widget); err != nil {
+		key := client.ObjectKey{Namespace: u.namespace, Name: name}
+		if err := u.client.Get(ctx, key, &widget); err != nil {
 			return err
 		}
 		widget.Spec.Text = fmt.Sprintf("%s-%d ", name, wish.specs+1)
@@ -126,8 +127,8 @@ func (u *user) change(ctx context.Context, name string) error {
 	})
 }
 
-// meddle deletes or changes the ConfigMap of a widget. The controller has to notice; where it has not
-// made it yet, there is nothing to meddle with.
+// meddle deletes or changes the ConfigMap of a widget. The controller has to notice; where it has
+// not made it yet, there is nothing to meddle with.
 func (u *user) meddle(ctx context.Context, name string) error {
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: configName(name), Namespace: u.namespace,

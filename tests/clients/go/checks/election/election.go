@@ -55,8 +55,8 @@ func run(ctx context.Context, run *check.Run) error {
 		{"released", cancelled, true},
 		{"not-released", cancelled, false},
 		{"not-released", cancelled, false},
-		// One that gives up its lease works on while it tries to, cut off as it is; client-go leaves
-		// it to programs to allow for that.
+		// One that gives up its lease works on while it tries to, cut off as it is; client-go
+		// leaves it to programs to allow for that.
 		{"cut-off", cutOff, false},
 		{"cut-off", cutOff, false},
 	}
@@ -91,8 +91,8 @@ type election struct {
 	made       int
 }
 
-// round has three candidates of one kind, waits for one of them to lead, ends it, and says how long it
-// took until another one did.
+// round has three candidates of one kind, waits for one of them to lead, ends it, and says how long
+// it took until another one did.
 func (e *election) round(ctx context.Context, ends ending, release bool) (time.Duration, error) {
 	if err := e.recruit(ctx, release); err != nil {
 		return 0, err
@@ -101,8 +101,8 @@ func (e *election) round(ctx context.Context, ends ending, release bool) (time.D
 	if err != nil {
 		return 0, err
 	}
-	// A leader that is stopped in the middle of a renewal cannot give up the lease: it does not know
-	// its version. This one has just renewed it.
+	// A leader that is stopped in the middle of a renewal cannot give up the lease: it does not
+	// know its version. This one has just renewed it.
 	if err := e.witness.renewed(leader.name); err != nil {
 		return 0, err
 	}

@@ -126,8 +126,8 @@ func (w *witness) until(what string, so func(*coordinationv1.Lease) bool) error 
 	}
 }
 
-// judge checks that the lease changed hands as the terms did, and only when it was free. It gives how
-// many states it had, and how often nobody held it.
+// judge checks that the lease changed hands as the terms did, and only when it was free. It gives
+// how many states it had, and how often nobody held it.
 func (w *witness) judge(terms []term) (states, free int, err error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -58,7 +58,8 @@ func (e *expiry) startAway(ctx context.Context) (*away, error) {
 	return a, nil
 }
 
-// reached returns when all know of what was written, whose last event is the first since they began.
+// reached returns when all know of what was written, whose last event is the first since they
+// began.
 func (a *away) reached() error {
 	told, err := a.expiry.log.Order(nil)
 	if err != nil {

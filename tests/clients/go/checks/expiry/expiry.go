@@ -33,8 +33,8 @@ const (
 
 var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 
-// Check is the check. It has secrets for itself: a history is one of a whole resource, so that others
-// who write the same would decide how much of it is kept.
+// Check is the check. It has secrets for itself: a history is one of a whole resource, so that
+// others who write the same would decide how much of it is kept.
 var Check = check.Check{Name: "expiry", Run: run}
 
 func run(ctx context.Context, run *check.Run) error {
@@ -69,8 +69,8 @@ type expiry struct {
 	log   history.Log
 	held  map[string]*corev1.Secret
 	marks int
-	// first is the version that expires, token one of a list at it whose first page had the names in
-	// page, and changed the object whose write is the first one after it.
+	// first is the version that expires, token one of a list at it whose first page had the names
+	// in page, and changed the object whose write is the first one after it.
 	first   string
 	token   string
 	page    []string

@@ -71,8 +71,9 @@ func (e *expiry) push(ctx context.Context) error {
 	return e.write(ctx, large, fill)
 }
 
-// changeMeanwhile does everything that a client which is away can miss: changes, deletions, deletions
-// with another object of the same name after them, new objects, and new ones that went again.
+// changeMeanwhile does everything that a client which is away can miss: changes, deletions,
+// deletions with another object of the same name after them, new objects, and new ones that went
+// again.
 func (e *expiry) changeMeanwhile(ctx context.Context) error {
 	e.changed = small(0)
 	for number := range objects {

@@ -106,7 +106,8 @@ func (a *actor) judge(ctx context.Context, told *history.History) (string, error
 	if err != nil {
 		return what, err
 	}
-	return fmt.Sprintf("%s told in order, %d live; %d informers, %d cuts, %d relisted; store of %d = list",
+	return fmt.Sprintf(
+		"%s told in order, %d live; %d informers, %d cuts, %d relisted; store of %d = list",
 		what, live+judged.Live, len(a.stopped)+1, judged.Cuts, judged.Relisted, judged.Objects), nil
 }
 

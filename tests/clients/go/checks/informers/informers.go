@@ -25,7 +25,9 @@ import (
 const patience = 30 * time.Second
 
 // ConfigMaps is informers over thousands of ConfigMaps.
-var ConfigMaps = check.Check{Name: "informers", Run: func(ctx context.Context, run *check.Run) error {
+var ConfigMaps = check.Check{Name: "informers", Run: overConfigMaps}
+
+func overConfigMaps(ctx context.Context, run *check.Run) error {
 	change := load.New(load.Plan{Writers: 8, Objects: 2400, Changes: 7200, Rand: run.Rand})
 	return stage{
 		run:      run,
@@ -34,10 +36,12 @@ var ConfigMaps = check.Check{Name: "informers", Run: func(ctx context.Context, r
 		write:    change.ConfigMaps,
 		parts:    configMapParts,
 	}.play(ctx)
-}}
+}
 
 // Pods is informers with field selectors that pods enter and leave.
-var Pods = check.Check{Name: "informers-pods", Run: func(ctx context.Context, run *check.Run) error {
+var Pods = check.Check{Name: "informers-pods", Run: overPods}
+
+func overPods(ctx context.Context, run *check.Run) error {
 	change := load.New(load.Plan{Writers: 4, Objects: 200, Changes: 2000, Rand: run.Rand})
 	return stage{
 		run:      run,
@@ -46,7 +50,7 @@ var Pods = check.Check{Name: "informers-pods", Run: func(ctx context.Context, ru
 		write:    change.Pods,
 		parts:    podParts,
 	}.play(ctx)
-}}
+}
 
 // stage is a load, and informers that look on.
 type stage struct {

@@ -14,7 +14,8 @@ type part struct {
 	mode    observe.Mode
 	labels  string
 	fields  string
-	// starts are the percents of the load at which an informer is started, the one before it stopped.
+	// starts are the percents of the load at which an informer is started, the one before it
+	// stopped.
 	starts []int
 	// cuts are those at which its connection is cut.
 	cuts []int

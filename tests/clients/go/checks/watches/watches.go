@@ -108,7 +108,8 @@ func (w *watches) judge(ctx context.Context, parts []*part, last history.Version
 }
 
 func (w *watches) report(part *part, seen follow.Seen, err error) {
-	w.run.Report(part.name, err, "%d events, each write once and in order; %d watches, %d bookmarks, %d cuts",
+	w.run.Report(part.name, err,
+		"%d events, each write once and in order; %d watches, %d bookmarks, %d cuts",
 		len(seen.Events), seen.Begun, seen.Bookmarks, part.line.Cuts())
 }
 
