@@ -33,14 +33,14 @@ pub(super) fn step(maker: &mut Maker) {
     maker.lot.weighted(&writes)(maker);
 }
 
-/// Some query of a write, and whether it is meant.
+/// Some query of a write, and whether it is meant. Managers of fields are not among them: a second
+/// one is a change to a real server, which keeps account of them, and nothing to ours.
 pub(super) fn query(maker: &mut Maker) -> (&'static str, Meant) {
     maker.lot.weighted(&[
         (80, ("", Meant::Yes)),
         (8, ("?dryRun=All", Meant::No)),
         (4, ("?fieldValidation=Strict", Meant::Yes)),
         (4, ("?fieldValidation=Ignore", Meant::Yes)),
-        (2, ("?fieldManager=someone", Meant::Yes)),
         (1, ("?dryRun=Some", Meant::No)),
         (1, ("?fieldValidation=Maybe", Meant::No)),
     ])
