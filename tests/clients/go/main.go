@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,20 +22,24 @@ import (
 	"holdfast.example/tests/clients/check"
 	"holdfast.example/tests/clients/checks/controller"
 	"holdfast.example/tests/clients/checks/election"
+	"holdfast.example/tests/clients/checks/everyday"
 	"holdfast.example/tests/clients/checks/expiry"
 	"holdfast.example/tests/clients/checks/informers"
 	"holdfast.example/tests/clients/checks/watches"
 )
 
 // checks in the order in which they begin: first the one that takes longest, because it waits.
-var checks = []check.Check{
-	expiry.Check,
-	informers.ConfigMaps,
-	informers.Pods,
-	watches.Check,
-	election.Check,
-	controller.Check,
-}
+var checks = slices.Concat(
+	[]check.Check{
+		expiry.Check,
+		informers.ConfigMaps,
+		election.Check,
+		watches.Check,
+		informers.Pods,
+		controller.Check,
+	},
+	everyday.Checks,
+)
 
 func main() {
 	if err := run(); err != nil {

@@ -178,9 +178,9 @@ fn version(fields: &Map<String, Value>, within: Within) -> Option<Version> {
 /// Only its event says that something is a bookmark, with all that is in it.
 fn below(fields: &Map<String, Value>, key: &str, within: Within) -> Within {
     let bookmark = fields.get("type").and_then(Value::as_str) == Some("BOOKMARK");
-    match within == Within::Bookmark || (bookmark && key == "object") {
+    match bookmark && key == "object" {
         true => Within::Bookmark,
-        false => Within::Anything,
+        false => within,
     }
 }
 

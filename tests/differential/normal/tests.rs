@@ -130,6 +130,15 @@ fn a_bookmark_is_a_moment() {
 }
 
 #[test]
+fn a_bookmark_in_the_row_of_a_table_is_one() {
+    let table = json!({"kind": "Table", "rows": [{"object": object("7")}]});
+    let event = json!({"type": "BOOKMARK", "object": table});
+    let (real, _) = both(json!([object("5"), event]), json!([object("5"), event]));
+    let row = &real[1]["object"]["rows"][0];
+    assert_eq!(row["object"]["metadata"]["resourceVersion"], "<at v 1>");
+}
+
+#[test]
 fn a_version_that_only_one_side_has_shifts_no_others() {
     let (real, ours) = both(
         json!([object("5"), object("6"), object("7")]),

@@ -189,6 +189,10 @@ impl Maker {
         for kind in self.kinds.clone() {
             let mut last = kind.object("a", &mut self.lot);
             last["metadata"]["labels"] = kinds::last_labels();
+            if kind == Kind::Thing {
+                // Others may break the schema; without this one, watches would wait in vain.
+                last["spec"] = json!({"size": 1});
+            }
             self.say(Said {
                 title: format!("the last {}", kind.word()),
                 method: "POST",

@@ -1,14 +1,18 @@
 //! The shortest conversation that still differs: steps are left out while it does.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::compare::{Finding, What, Whose};
 use crate::conversation::Conversation;
 use crate::corpus;
 use crate::servers::Servers;
 
-/// How often a conversation is played to make it shorter.
+/// How often a conversation is played to make it shorter, and for how long.
 const TRIES_MAX: usize = 120;
+const TIME_MAX: Duration = Duration::from_secs(120);
 
 /// A short conversation that differs.
 pub(super) struct Short {
@@ -38,6 +42,7 @@ pub(super) async fn shortest(
         conversation,
         wanted: sign(conversation, finding),
         left: TRIES_MAX,
+        end: Instant::now() + TIME_MAX,
     };
     let mut fewest = Fewest::of(steps.len());
     let chosen = |kept: &[usize]| -> Vec<&str> { kept.iter().map(|at| steps[*at]).collect() };
@@ -100,6 +105,7 @@ struct Tries<'a> {
     conversation: &'a Conversation,
     wanted: Sign,
     left: usize,
+    end: Instant,
 }
 
 impl Tries<'_> {
@@ -108,7 +114,7 @@ impl Tries<'_> {
         let Ok(fewer) = self.parse(steps) else {
             return false;
         };
-        if self.left == 0 {
+        if self.left == 0 || Instant::now() > self.end {
             return false;
         }
         self.left -= 1;

@@ -60,7 +60,7 @@ struct Initial {
 pub enum Begun {
     /// Events follow.
     Watching(Box<Watching>),
-    /// One error event, as Kubernetes sends it, and the end.
+    /// One error event, as Kubernetes sends it, and the end; only the end, if the time is over.
     Ended(Bytes),
 }
 
@@ -83,9 +83,7 @@ pub async fn watch(
     around: Surroundings,
 ) -> Result<Begun, Status> {
     if options.time == Time::Over {
-        // In these words clients know it.
-        let over = Status::new(500, "InternalError", "context deadline exceeded");
-        return Ok(Begun::Ended(error_event(&over)));
+        return Ok(Begun::Ended(Bytes::new()));
     }
     if let Start::State(Some(version)) = &options.start
         && let Err(status) = wait_for(reader, &want, version).await

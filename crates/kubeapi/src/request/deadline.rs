@@ -7,12 +7,17 @@ use crate::Status;
 /// The longest that a request takes which is not a watch: what a kube-apiserver allows.
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// The time that a request has. Nothing and zero mean the most, and so does more than that.
+/// The time that a request has. Nothing, zero and less mean the most, and so does more than that.
 pub fn deadline(text: &str) -> Result<Duration, Status> {
     if text.is_empty() {
         return Ok(REQUEST_TIME_MAX);
     }
-    match parse(text) {
+    let (less, amount) = match text.strip_prefix('-') {
+        Some(amount) => (true, amount),
+        None => (false, text),
+    };
+    match parse(amount) {
+        Ok(_) if less => Ok(REQUEST_TIME_MAX),
         Ok(Duration::ZERO) => Ok(REQUEST_TIME_MAX),
         Ok(wanted) => Ok(wanted.min(REQUEST_TIME_MAX)),
         Err(why) => Err(Status::bad_request(format!(
@@ -69,6 +74,7 @@ mod tests {
             ("300ms", Duration::from_millis(300)),
             ("1m", Duration::from_secs(60)),
             ("1h30m", REQUEST_TIME_MAX),
+            ("-1s", REQUEST_TIME_MAX),
         ];
         for (text, expected) in cases {
             assert_eq!(deadline(text), Ok(expected), "{text}");
@@ -77,7 +83,7 @@ mod tests {
 
     #[test]
     fn what_is_no_duration_is_refused() {
-        for text in ["10", "s", "10x", "-1s", "1s2", "1..s", "NaNs", "infs", "é"] {
+        for text in ["10", "s", "10x", "-1", "1s2", "1..s", "NaNs", "infs", "é"] {
             assert_eq!(deadline(text).unwrap_err().code, 400, "{text}");
         }
         let words = "invalid timeout specified in the request URL - time: ";

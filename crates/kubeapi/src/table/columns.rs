@@ -41,10 +41,7 @@ impl<'k> CustomColumns<'k> {
             name: &column.name,
             kind: &column.kind,
             format: &column.format,
-            description: match column.description.as_str() {
-                "" => &column.json_path,
-                words => words,
-            },
+            description: &column.description,
             priority: column.priority,
         }));
         let paths = definition

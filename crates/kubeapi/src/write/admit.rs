@@ -78,6 +78,11 @@ impl Admission<'_> {
         self.look(Operation::Create, request, &Value::Null)
     }
 
+    /// A pod is asked to go, by an object of its own.
+    pub(super) fn eviction(&self, eviction: &Value) -> Result<(), Status> {
+        self.look(Operation::Create, eviction, &Value::Null)
+    }
+
     fn look(&self, operation: Operation, object: &Value, old: &Value) -> Result<(), Status> {
         let Order {
             kind, path, user, ..
@@ -94,6 +99,10 @@ impl Admission<'_> {
             object,
             old,
         };
+        let new_pod = operation == Operation::Create && write.is_pod();
+        if let Some(why) = restrict::mirror_fault(object).filter(|_| new_pod) {
+            return Err(Status::forbidden("", "pods", write.name_in_object(), why));
+        }
         let find = |resource: &Resource, name: &ObjectName| self.find(resource, name);
         let decide = |question: &_| authorizer.decide(question);
         restrict::check(

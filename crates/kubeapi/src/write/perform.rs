@@ -136,6 +136,7 @@ impl Writes {
         }
         let mut body = body;
         let mut warnings = shape::fit(target.kind, &mut body, ask.fields, ask.repeated)?;
+        meta::settle_name(target, &mut body)?;
         warnings.extend(meta::settle_owners(&mut body, ""));
         self.change(ask, warnings, |update, current| {
             Ok((update::update(update, current, body.clone())?, Vec::new()))

@@ -4,14 +4,18 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -156,7 +160,27 @@ func define(ctx context.Context, config *rest.Config, group string) (func() erro
 	if err != nil {
 		return remove, fmt.Errorf("widgets are never established: %w", err)
 	}
-	return remove, nil
+	return remove, discovered(ctx, config, group)
+}
+
+// discovered waits until clients can find the kind: discovery may follow a little later.
+func discovered(ctx context.Context, config *rest.Config, group string) error {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) {
+			found, err := client.ServerResourcesForGroupVersion(group + "/v1")
+			if apierrors.IsNotFound(err) {
+				return false, nil
+			}
+			return err == nil && len(found.APIResources) > 0, err
+		})
+	if err != nil {
+		return fmt.Errorf("widgets are never discovered: %w", err)
+	}
+	return nil
 }
 
 func established(object runtime.Object) bool {

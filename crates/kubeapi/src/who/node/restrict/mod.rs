@@ -15,6 +15,8 @@ use crate::Status;
 use crate::who::question::{Attributes, Decision};
 use crate::who::{User, certificate};
 
+pub(crate) use pods::mirror_fault;
+
 /// A write, as it is about to happen. A patch is an update whose `object` is the outcome.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
@@ -102,8 +104,13 @@ impl Write<'_> {
         ))
     }
 
+    /// Whether it is a pod that is written, and not a part of one.
+    pub(crate) fn is_pod(&self) -> bool {
+        self.group.is_empty() && self.resource == "pods" && self.subresource.is_empty()
+    }
+
     /// The name that stands in the object, or what its name is to begin with.
-    fn name_in_object(&self) -> &str {
+    pub(crate) fn name_in_object(&self) -> &str {
         let metadata = &self.object["metadata"];
         match text(&metadata["name"]) {
             "" => text(&metadata["generateName"]),

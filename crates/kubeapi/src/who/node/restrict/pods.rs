@@ -109,6 +109,26 @@ fn owner(node: &str, write: &Write<'_>, around: &Surroundings<'_>) -> Result<(),
     }
 }
 
+/// What a mirror of a file on a node cannot ask of the API, whoever makes it: the node runs what
+/// the file says, and not what the API adds.
+pub(crate) fn mirror_fault(pod: &Value) -> Option<&'static str> {
+    pod["metadata"]["annotations"].get(MIRROR)?;
+    let read: Pod = serde::Deserialize::deserialize(pod).ok()?;
+    let listed = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut sources = listed(&pod["spec"]["volumes"])
+        .into_iter()
+        .flat_map(|volume| listed(&volume["projected"]["sources"]));
+    if !read.spec.service_account_name.is_empty() {
+        Some("a mirror pod may not reference service accounts")
+    } else if read.secrets().any(|name| !name.is_empty()) {
+        Some("a mirror pod may not reference secrets")
+    } else if sources.any(|source| !source["serviceAccountToken"].is_null()) {
+        Some("a mirror pod may not use ServiceAccountToken volume projections")
+    } else {
+        None
+    }
+}
+
 /// What a pod needs of the API, if it needs anything. An error where that cannot be told.
 fn reference(pod: &Value) -> Result<Option<&'static str>, String> {
     let read: Pod = serde::Deserialize::deserialize(pod)
