@@ -250,8 +250,9 @@ fn message(text: &str) -> String {
     TOO_OLD.replace_all(&text, "<n> (<n>)").into_owned()
 }
 
-/// Ports that a service may get on every node.
-const NODE_PORTS: std::ops::RangeInclusive<u64> = 30_000..=32_767;
+/// Ports that a service may get on every node; above 32,767 only in a dry run, where a real server
+/// counts on from the end of its range.
+const NODE_PORTS: std::ops::RangeInclusive<u64> = 30_000..=32_999;
 /// The letters of a time before its parts of a second and its zone.
 const TIME_LETTERS: usize = "2006-01-02T15:04:05".len();
 const PEM: &str = "-----BEGIN CERTIFICATE-----";

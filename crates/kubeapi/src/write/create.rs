@@ -54,6 +54,15 @@ pub fn check_unstored(body: &Value) -> Result<(), Status> {
     }
 }
 
+/// What a dry run shows: the version is what the client said, for nothing was stored.
+pub fn with_claimed_version(mut object: Value, body: &Value) -> Value {
+    let version = field::text(field::child(body, "metadata"), "resourceVersion");
+    if !version.is_empty() {
+        field::object_mut(&mut object, "metadata")["resourceVersion"] = version.into();
+    }
+    object
+}
+
 /// Whether custom kinds are what is written: they have rules of their own.
 pub(super) fn is_definition(target: &Target) -> bool {
     target.resource() == (custom::GROUP, "customresourcedefinitions")

@@ -321,6 +321,7 @@ impl Writes {
                 ))),
                 None => {
                     let warnings = create::warnings(target, &object);
+                    let object = create::with_claimed_version(object, body);
                     Ok(Created::Done(201, encoded(&object)?, warnings))
                 }
             };
