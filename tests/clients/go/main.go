@@ -57,8 +57,9 @@ func run() error {
 	seed := flags.Uint64("seed", 1, "what the writers' random choices begin with")
 	parallel := flags.Int("parallel", 3, "how many checks run at the same time")
 	patience := flags.Duration("timeout", 5*time.Minute, "the most that a check may take")
-	age := flags.Duration("history-age", 80*time.Second,
-		"how long the server may keep each change, however many there are")
+	keeps := flags.Duration("history-min", time.Minute, "how long the server keeps each change")
+	forgets := flags.Duration("history-max", 80*time.Second,
+		"how long it may keep one, however many there are")
 	logs := flags.Bool("logs", false, "show what client-go logs")
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		return err
@@ -94,7 +95,8 @@ func run() error {
 		Pick:       picked,
 		Parallel:   *parallel,
 		Patience:   *patience,
-		HistoryAge: *age,
+		HistoryMin: *keeps,
+		HistoryMax: *forgets,
 		Seed:       *seed,
 		Config:     config,
 		Printer:    printer,

@@ -142,8 +142,8 @@ pub fn check(target: &Target, object: &Value, faults: &mut Faults) {
     }
 }
 
-/// Whether a finalizer of this kind must be one that Kubernetes knows, or have a domain. Custom kinds
-/// and those of a few groups are not held to this.
+/// Whether a finalizer of this kind must be one that Kubernetes knows, or have a domain. Custom
+/// kinds and those of a few groups are not held to this.
 fn names_finalizers_strictly(target: &Target) -> bool {
     let lax = match target.resource() {
         (custom::GROUP | "coordination.k8s.io" | "events.k8s.io" | "policy", _) => true,

@@ -4,11 +4,10 @@ use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 use host::Clock;
-use object::select::Selector;
-use object::{Object, ObjectName, Resource, Version};
+use object::{ObjectName, Resource};
 use serde_json::Value;
+use store::Authority;
 use store::authority::{Action, Expect, Refusal, Swap};
-use store::{At, Authority, Part as PagePart, Range, Want};
 use tokio::sync::Mutex;
 
 use super::admit::Admit;
@@ -20,12 +19,12 @@ use super::outcome::{
     without_version,
 };
 use super::patch::{Patch, decoder_words, unreadable};
+use super::present::{Current, definitions};
 use super::update::{self, Update};
 use super::{
     Decision, Part, Stamp, Surroundings, Target, create, delete, draft, meta, names, shape,
 };
 use crate::Status;
-use crate::custom::{self, removal};
 use crate::schema::fields::FieldValidation;
 
 /// How often a write is decided anew because the object changed in between. A client that named a
@@ -36,7 +35,7 @@ const ATTEMPTS_MAX: usize = 1_000;
 
 /// Writes to an embedded cluster.
 pub struct Writes {
-    authority: Authority,
+    pub(super) authority: Authority,
     clock: Clock,
     pub(super) ranges: Vec<AddressRange>,
     pub(super) node_ports: RangeInclusive<u16>,
@@ -78,12 +77,6 @@ impl Done {
         self.warnings.splice(..0, warnings);
         self
     }
-}
-
-/// An object that was read, and the version that a swap must find.
-pub(super) struct Current {
-    pub(super) value: Value,
-    pub(super) version: Version,
 }
 
 impl Writes {
@@ -418,80 +411,6 @@ impl Writes {
         ))
     }
 
-    fn namespace(&self, name: &str) -> Result<Option<Current>, Status> {
-        self.clusterwide(&Resource::new("", "namespaces"), name)
-    }
-
-    /// The definition of a custom kind, refused where it is on its way out.
-    fn definition_of(&self, target: &Target, new: &str) -> Result<Option<Current>, Status> {
-        if target.kind.custom.is_none() {
-            return Ok(None);
-        }
-        let name = target.kind.resource().to_string();
-        match self.clusterwide(&definitions(), &name)? {
-            Some(definition) if meta::is_deleting(&definition.value) => {
-                let (group, plural) = target.resource();
-                Err(removal::no_create(group, plural, new))
-            }
-            definition => Ok(definition),
-        }
-    }
-
-    fn clusterwide(&self, resource: &Resource, name: &str) -> Result<Option<Current>, Status> {
-        let Some(object) = self.object(resource, &ObjectName::new("", name))? else {
-            return Ok(None);
-        };
-        Ok(Some(Current {
-            value: parsed(&object)?,
-            version: object.header.version,
-        }))
-    }
-
-    fn existing(
-        &self,
-        target: &Target,
-        resource: &Resource,
-        name: &ObjectName,
-    ) -> Result<Option<Value>, Status> {
-        let object = self.object(resource, name)?;
-        let value = object.map(|object| parsed(&object)).transpose()?;
-        Ok(value.map(|value| draft::from_stored(target.kind, value)))
-    }
-
-    pub(super) fn object(
-        &self,
-        resource: &Resource,
-        name: &ObjectName,
-    ) -> Result<Option<Object>, Status> {
-        let unread = |error| {
-            tracing::error!(%resource, %name, %error, "an object could not be read");
-            Status::internal("the stored object could not be read")
-        };
-        self.authority
-            .reader()
-            .object(resource, name)
-            .map_err(unread)
-    }
-
-    /// Every object of a resource in a part of it.
-    pub(super) fn all(&self, resource: &Resource, range: Range) -> Result<Vec<Value>, Status> {
-        let want = Want {
-            resource: resource.clone(),
-            range,
-            selector: Selector::default(),
-        };
-        let unread = || Status::internal("the stored objects could not be read");
-        let reader = self.authority.reader();
-        let page = reader
-            .page(&want, &At::Now, &PagePart::default())
-            .map_err(|_| unread())?;
-        let parse = |row| -> Result<Value, Status> {
-            let bytes = page.bytes(row).map_err(|_| unread())?;
-            serde_json::from_slice(&bytes).map_err(|_| unread())
-        };
-        page.rows.iter().map(|row| parse(row)).collect()
-    }
-
     fn stamp(&self) -> Result<Stamp, Status> {
         Ok(Stamp {
             now: self.clock.wall(),
@@ -507,20 +426,4 @@ enum Created {
     Taken(Status),
     /// Its namespace or its definition changed meanwhile.
     Moved,
-}
-
-impl Current {
-    /// That this cluster-wide object is still so when something else is stored.
-    fn guard(self, resource: Resource) -> Swap {
-        Swap {
-            resource,
-            name: ObjectName::new("", meta::name(&self.value)),
-            expect: Expect::Version(self.version),
-            action: Action::Check,
-        }
-    }
-}
-
-fn definitions() -> Resource {
-    Resource::new(custom::GROUP, "customresourcedefinitions")
 }

@@ -23,11 +23,12 @@ type Check struct {
 // Run is one run of a check.
 type Run struct {
 	Name string
-	// HistoryAge is how long the server may keep every change, however many there are.
-	HistoryAge time.Duration
-	seed       uint64
-	config     *rest.Config
-	printer    *Printer
+	// HistoryMin is how long the server keeps every change at least, HistoryMax how long it may keep
+	// them, however many there are.
+	HistoryMin, HistoryMax time.Duration
+	seed                   uint64
+	config                 *rest.Config
+	printer                *Printer
 }
 
 // Config is a configuration for a client of its own, without a limit on its requests.
@@ -76,14 +77,14 @@ func (p *Printer) Counts() (ok, failed int) {
 
 // Suite says which checks are run, and how.
 type Suite struct {
-	Checks     []Check
-	Pick       *regexp.Regexp
-	Parallel   int
-	Patience   time.Duration
-	HistoryAge time.Duration
-	Seed       uint64
-	Config     *rest.Config
-	Printer    *Printer
+	Checks                 []Check
+	Pick                   *regexp.Regexp
+	Parallel               int
+	Patience               time.Duration
+	HistoryMin, HistoryMax time.Duration
+	Seed                   uint64
+	Config                 *rest.Config
+	Printer                *Printer
 }
 
 // Run runs the checks that were picked, a few at a time, in their order.
@@ -108,7 +109,8 @@ func (s *Suite) one(ctx context.Context, check Check) {
 	defer cancel()
 	run := &Run{
 		Name:       check.Name,
-		HistoryAge: s.HistoryAge,
+		HistoryMin: s.HistoryMin,
+		HistoryMax: s.HistoryMax,
 		seed:       s.Seed,
 		config:     s.Config,
 		printer:    s.Printer,

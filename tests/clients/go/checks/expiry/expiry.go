@@ -113,7 +113,7 @@ func (e *expiry) play(ctx context.Context) error {
 		return err
 	}
 	e.run.Report("pushed-out", nil, "version %s was refused after %s and %d writes of %d KiB",
-		e.first, e.run.HistoryAge, pushed, pushBytes/1024)
+		e.first, e.run.HistoryMax, pushed, pushBytes/1024)
 	e.refusals(ctx)
 	away.up()
 	last, err := e.changeAfterwards(ctx)
@@ -153,7 +153,7 @@ func (e *expiry) expire(ctx context.Context) (int, error) {
 	select {
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
-	case <-time.After(e.run.HistoryAge):
+	case <-time.After(e.run.HistoryMax):
 	}
 	for pushed := range pushMax {
 		event, err := e.peek(ctx, e.secrets.Watch)
@@ -171,7 +171,7 @@ func (e *expiry) expire(ctx context.Context) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("version %s is still served after %s and %d writes of %d KiB",
-		e.first, e.run.HistoryAge, pushMax, pushBytes/1024)
+		e.first, e.run.HistoryMax, pushMax, pushBytes/1024)
 }
 
 // peek gives the first event of a watch from the first version. Something was written after it, so
