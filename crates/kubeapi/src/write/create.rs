@@ -42,13 +42,13 @@ pub fn create(
 }
 
 /// Refuses what claims to be stored already. A real server finds this out when it stores: after
-/// everything else was right, as a fault of its own, and not in a dry run.
+/// everything else was right, and not in a dry run.
 pub fn check_unstored(body: &Value) -> Result<(), Status> {
     let version = field::text(field::child(body, "metadata"), "resourceVersion");
     match version.parse::<u64>() {
         Ok(1..) => {
             let why = "resourceVersion should not be set on objects to be created";
-            Err(Status::new(500, "", why))
+            Err(Status::bad_request(why))
         }
         _ => Ok(()),
     }
