@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fault::Faults;
-use super::{Stamp, Surroundings, Target, field, kinds, meta, shape};
+use super::{Stamp, Surroundings, Target, field, kinds, meta, names, shape};
 use crate::Status;
 use crate::custom;
 
@@ -68,10 +68,16 @@ pub(super) fn is_definition(target: &Target) -> bool {
     target.resource() == (custom::GROUP, "customresourcedefinitions")
 }
 
-/// What the author of an object should know.
-pub fn warnings(target: &Target, object: &Value) -> Vec<String> {
+/// What the author of an object should know. `old` is what it replaces.
+pub fn warnings(target: &Target, object: &Value, old: Option<&Value>) -> Vec<String> {
     if is_definition(target) {
         return custom::admit_create(&mut object.clone()).unwrap_or_default();
+    }
+    if target.kind.custom.is_some() {
+        let before = old.map(meta::finalizers).unwrap_or_default();
+        let mut added = meta::finalizers(object);
+        added.retain(|finalizer| !before.contains(finalizer));
+        return names::finalizer_warnings(&added);
     }
     let annotations = field::at(object, &["metadata", "annotations"]);
     match target.resource() {
