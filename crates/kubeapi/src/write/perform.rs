@@ -4,11 +4,10 @@ use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 use host::Clock;
-use object::select::Selector;
 use object::{Object, ObjectName, Resource, Version};
 use serde_json::Value;
+use store::Authority;
 use store::authority::{Action, Expect, Refusal, Swap};
-use store::{At, Authority, Part as PagePart, Range, Want};
 use tokio::sync::Mutex;
 
 use super::admit::Admit;
@@ -446,25 +445,6 @@ impl Writes {
             .reader()
             .object(resource, name)
             .map_err(unread)
-    }
-
-    /// Every object of a resource in a part of it.
-    pub(super) fn all(&self, resource: &Resource, range: Range) -> Result<Vec<Value>, Status> {
-        let want = Want {
-            resource: resource.clone(),
-            range,
-            selector: Selector::default(),
-        };
-        let unread = || Status::internal("the stored objects could not be read");
-        let reader = self.authority.reader();
-        let page = reader
-            .page(&want, &At::Now, &PagePart::default())
-            .map_err(|_| unread())?;
-        let parse = |row| -> Result<Value, Status> {
-            let bytes = page.bytes(row).map_err(|_| unread())?;
-            serde_json::from_slice(&bytes).map_err(|_| unread())
-        };
-        page.rows.iter().map(|row| parse(row)).collect()
     }
 
     fn stamp(&self) -> Result<Stamp, Status> {
