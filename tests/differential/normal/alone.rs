@@ -28,7 +28,7 @@ impl<'a> Circumstances<'a> {
     pub(crate) fn new(answers: &[Value], said: &'a str, server: &'a str, now: Timestamp) -> Self {
         let mut generated = BTreeMap::new();
         for answer in answers {
-            gather_generated(answer, &mut generated);
+            gather_generated(answer, said, &mut generated);
         }
         Self {
             said,
@@ -224,24 +224,33 @@ fn leave_out_custom_groups(fields: &mut Map<String, Value>) {
 /// The groups that conversations make end in this.
 const CUSTOM_GROUPS: &str = ".example.com";
 
-/// Names that were made of `metadata.generateName`.
-fn gather_generated(value: &Value, found: &mut BTreeMap<String, String>) {
+/// Names that were made of `metadata.generateName`: of objects, and of those that were refused.
+fn gather_generated(value: &Value, said: &str, found: &mut BTreeMap<String, String>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| gather_generated(item, found)),
+        Value::Array(items) => {
+            items
+                .iter()
+                .for_each(|item| gather_generated(item, said, found));
+        }
         Value::Object(fields) => {
-            let said = |key: &str| fields.get(key).and_then(Value::as_str);
-            if let (Some(name), Some(prefix)) = (said("name"), said("generateName")) {
-                let suffix = name.strip_prefix(prefix);
-                if suffix.is_some_and(|suffix| SUFFIX.is_match(suffix)) {
-                    found.insert(name.to_owned(), format!("{prefix}<suffix>"));
-                }
+            let text = |key: &str| fields.get(key).and_then(Value::as_str);
+            if let Some(name) = text("name")
+                && let Some((prefix, suffix)) = ending(name)
+                && (text("generateName") == Some(prefix) || said.contains(&format!("{prefix:?}")))
+                && SUFFIX.is_match(suffix)
+            {
+                found.insert(name.to_owned(), format!("{prefix}<suffix>"));
             }
-            fields
-                .values()
-                .for_each(|value| gather_generated(value, found));
+            let values = fields.values();
+            values.for_each(|value| gather_generated(value, said, found));
         }
         _ => {}
     }
+}
+
+/// A name's last five letters, and those before them.
+fn ending(name: &str) -> Option<(&str, &str)> {
+    name.split_at_checked(name.len().checked_sub(5)?)
 }
 
 /// Versions in the words of an error; what they are is said by the request.

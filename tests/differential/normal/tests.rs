@@ -208,6 +208,11 @@ fn generated_names_are_made_alike_wherever_they_stand() {
     let (real, _) = both(json!([made, other]), json!([null, null]));
     assert_eq!(real[0]["metadata"]["name"], "a-<suffix>");
     assert_eq!(real[1]["message"], "configmaps \"a-<suffix>\" not found");
+    let refused = json!([{"details": {"name": "a-x7kqz"}, "message": "\"a-x7kqz\" is invalid"}]);
+    let (real, _) = both_said(refused.clone(), json!([null]), "\"generateName\": \"a-\"");
+    assert_eq!(real[0]["message"], "\"a-<suffix>\" is invalid");
+    let (real, _) = both(refused.clone(), json!([null]));
+    assert_eq!(real, refused);
     let chosen = json!({"metadata": {"generateName": "a-", "name": "a-vowel"}});
     assert_eq!(one(chosen.clone()), chosen);
 }

@@ -178,7 +178,7 @@ impl Maker {
         self.say(Said {
             title: "a kind of our own".to_owned(),
             method: "POST",
-            target: format!("{definitions}?fieldManager=m"),
+            target: definitions.to_owned(),
             headers: &[],
             body: Some(kinds::definition()),
         });

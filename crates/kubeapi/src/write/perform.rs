@@ -139,7 +139,12 @@ impl Writes {
         let target = &ask.target;
         let creates = conduct::conduct(target.kind).absent == Absent::Created;
         if creates && ask.part == Part::Whole && self.read(target)?.is_none() {
-            return self.create(ask, without_version(body)).await;
+            // What is created has no version; a dry run shows the one that was claimed.
+            let body = match ask.dry_run {
+                DryRun::All => body,
+                DryRun::No => without_version(body),
+            };
+            return self.create(ask, body).await;
         }
         let mut body = body;
         let mut warnings = shape::fit(target.kind, &mut body, ask.fields, ask.repeated)?;
