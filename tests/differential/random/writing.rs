@@ -80,8 +80,8 @@ fn create(maker: &mut Maker) {
     }
 }
 
-/// Makes an object whose name the server chooses, and deletes it: lists would have it in a place that
-/// is left to chance.
+/// Makes an object whose name the server chooses, and deletes it: lists would have it in a place
+/// that is left to chance.
 fn create_and_delete(maker: &mut Maker) {
     let kind = maker.kind();
     let mut body = kind.object("a", &mut maker.lot);

@@ -1,8 +1,9 @@
 //! What the decision on one object needs to know of others, read for it.
 
+use object::select::Selector;
 use object::{ObjectName, Resource};
 use serde_json::Value;
-use store::Range;
+use store::{At, Part as PagePart, Range, Want};
 use tokio::sync::MutexGuard;
 
 use super::Target;
@@ -53,5 +54,24 @@ impl Writes {
             account: found(accounts, target.namespace, enrol::account(body))?,
             class,
         }))
+    }
+
+    /// Every object of a resource in a part of it.
+    pub(super) fn all(&self, resource: &Resource, range: Range) -> Result<Vec<Value>, Status> {
+        let want = Want {
+            resource: resource.clone(),
+            range,
+            selector: Selector::default(),
+        };
+        let unread = || Status::internal("the stored objects could not be read");
+        let reader = self.reader();
+        let page = reader
+            .page(&want, &At::Now, &PagePart::default())
+            .map_err(|_| unread())?;
+        let parse = |row| -> Result<Value, Status> {
+            let bytes = page.bytes(row).map_err(|_| unread())?;
+            serde_json::from_slice(&bytes).map_err(|_| unread())
+        };
+        page.rows.iter().map(|row| parse(row)).collect()
     }
 }

@@ -1,10 +1,8 @@
 //! What is stored now, as a write looks at it before it decides.
 
-use object::select::Selector;
 use object::{Object, ObjectName, Resource, Version};
 use serde_json::Value;
 use store::authority::{Action, Expect, Swap};
-use store::{At, Part as PagePart, Range, Want};
 
 use super::outcome::parsed;
 use super::perform::Writes;
@@ -92,25 +90,6 @@ impl Writes {
             .reader()
             .object(resource, name)
             .map_err(unread)
-    }
-
-    /// Every object of a resource in a part of it.
-    pub(super) fn all(&self, resource: &Resource, range: Range) -> Result<Vec<Value>, Status> {
-        let want = Want {
-            resource: resource.clone(),
-            range,
-            selector: Selector::default(),
-        };
-        let unread = || Status::internal("the stored objects could not be read");
-        let reader = self.authority.reader();
-        let page = reader
-            .page(&want, &At::Now, &PagePart::default())
-            .map_err(|_| unread())?;
-        let parse = |row| -> Result<Value, Status> {
-            let bytes = page.bytes(row).map_err(|_| unread())?;
-            serde_json::from_slice(&bytes).map_err(|_| unread())
-        };
-        page.rows.iter().map(|row| parse(row)).collect()
     }
 }
 
