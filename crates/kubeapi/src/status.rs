@@ -63,9 +63,9 @@ impl Status {
         }
     }
 
-    /// The same refusal, with warnings about the request.
+    /// The same refusal, with these warnings about the request before its own.
     pub fn warned(mut self, warnings: Vec<String>) -> Self {
-        self.warnings.extend(warnings);
+        self.warnings.splice(..0, warnings);
         self
     }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use object::Version;
 use object::splice;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Status;
 use crate::catalog::Kind;
@@ -204,16 +204,12 @@ impl Encoder {
         headings: Headings,
         now: Timestamp,
     ) -> Result<Bytes, Status> {
-        let annotations = match which {
-            Bookmark::Progress => "",
-            Bookmark::InitialEnd => ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}",
-        };
-        let (kind, api_version) = (&self.kind.kind, &self.api_version);
-        let content = self.empty_content();
-        let object = Bytes::from(format!(
-            "{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{{\
-             \"resourceVersion\":\"{version}\"{annotations}}}{content}}}"
-        ));
+        let mut object = self.empty_object();
+        object["metadata"]["resourceVersion"] = version.to_string().into();
+        if which == Bookmark::InitialEnd {
+            object["metadata"]["annotations"]["k8s.io/initial-events-end"] = "true".into();
+        }
+        let object = Bytes::from(object.to_string());
         let object = match self.form.shape {
             Shape::Whole => object,
             Shape::Metadata(version) => metadata(&object, version)?,
@@ -222,16 +218,24 @@ impl Encoder {
         Ok(frame("BOOKMARK", &object))
     }
 
-    /// What an object of a built-in kind has besides its metadata when nothing is in it: fields
-    /// that its type always writes.
-    fn empty_content(&self) -> String {
-        let mut object = json!({});
+    /// An object with nothing in it: one of a built-in kind has fields that its type always writes,
+    /// and those that upstream's own type has no other word for than zero.
+    fn empty_object(&self) -> Value {
+        let mut object = json!({
+            "apiVersion": &*self.api_version, "kind": &*self.kind.kind, "metadata": {}
+        });
         typed::settle((&self.api_version, &self.kind.kind), &mut object);
-        let fields = object.as_object().into_iter().flatten();
-        let content = fields.filter(|(name, _)| *name != "metadata");
-        content
-            .map(|(name, value)| format!(",\"{name}\":{value}"))
-            .collect()
+        match (&*self.kind.group, &*self.kind.kind) {
+            ("apps", "Deployment" | "ReplicaSet" | "StatefulSet") => {
+                object["spec"]["replicas"] = 0.into();
+            }
+            ("apps", "DaemonSet") if self.form.shape == Shape::Whole => {
+                let generation = "deprecated.daemonset.template.generation";
+                object["metadata"]["annotations"][generation] = "0".into();
+            }
+            _ => {}
+        }
+        object
     }
 
     /// Lists of custom kinds say so where no page follows.
@@ -296,7 +300,7 @@ fn unreadable(error: impl std::fmt::Display) -> Status {
 }
 
 fn pretty(bytes: &Bytes) -> Result<Bytes, Status> {
-    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(unreadable)?;
+    let value: Value = serde_json::from_slice(bytes).map_err(unreadable)?;
     let mut out = serde_json::to_vec_pretty(&value).map_err(unreadable)?;
     out.push(b'\n');
     Ok(out.into())

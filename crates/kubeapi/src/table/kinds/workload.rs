@@ -270,16 +270,11 @@ static DISRUPTION_BUDGET: Printer = Printer {
     outcome: None,
 };
 
-/// spec.replicas, 1 where it is not said.
-fn desired(subject: &Subject<'_>) -> i64 {
-    subject.at("/spec/replicas").as_i64().unwrap_or(1)
-}
-
 fn ready_of_desired(subject: &Subject<'_>) -> Value {
     format!(
         "{}/{}",
         subject.number("/status/readyReplicas"),
-        desired(subject)
+        subject.number("/spec/replicas")
     )
     .into()
 }
@@ -288,7 +283,7 @@ fn replicas(subject: &Subject<'_>, selector: String) -> Vec<Value> {
     let (names, images) = containers(subject.list("/spec/template/spec/containers"));
     vec![
         subject.name().into(),
-        desired(subject).into(),
+        subject.number("/spec/replicas").into(),
         subject.number("/status/replicas").into(),
         subject.number("/status/readyReplicas").into(),
         subject.age().into(),

@@ -52,10 +52,10 @@ fn deployments_and_sets_show_how_many_are_ready() {
 }
 
 #[test]
-fn replicas_that_are_not_said_are_one() {
+fn replicas_that_are_not_said_are_none() {
     let plain = object("web", json!({}), json!({}));
-    assert_eq!(cells("apps", "Deployment", &plain)[1], "0/1");
-    assert_eq!(cells("", "ReplicationController", &plain)[1], "1");
+    assert_eq!(cells("apps", "Deployment", &plain)[1], "0/0");
+    assert_eq!(cells("", "ReplicationController", &plain)[1], "0");
 }
 
 #[test]
