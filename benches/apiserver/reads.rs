@@ -10,7 +10,7 @@ use crate::client::{Coding, request};
 use crate::generator::callers::{Callers, Until};
 use crate::objects::{collection, name};
 use crate::pair::Pair;
-use crate::report::{Goal, Report, Sample, grouped};
+use crate::report::{Compared, Goal, Report, Sample, grouped};
 use crate::writes::{FEW, MANY};
 
 /// Single objects.
@@ -24,7 +24,7 @@ pub(crate) async fn get(pair: &Pair, report: &mut Report) {
                 request("GET", &path, Bytes::new(), Coding::Plain)
             };
             let what = format!("get{whence}, {says}");
-            repeat(pair, report, &what, connections, asked).await;
+            report.add(Goal::Reads, repeat(pair, &what, connections, asked).await);
         }
     }
 }
@@ -41,7 +41,7 @@ pub(crate) async fn list(pair: &Pair, report: &mut Report) {
             let path = format!("{}{query}", collection(namespace));
             let asked = move |_| request("GET", &path, Bytes::new(), coding);
             let what = format!("list of {objects}{says}");
-            repeat(pair, report, &what, 1, asked).await;
+            report.add(Goal::Reads, repeat(pair, &what, 1, asked).await);
         }
         let path = format!("{}{FROM_CACHE}", collection(namespace));
         let asked = move |_| {
@@ -51,17 +51,17 @@ pub(crate) async fn list(pair: &Pair, report: &mut Report) {
             request
         };
         let what = format!("list of {objects}, resourceVersion=0, protobuf from kube-apiserver");
-        repeat(pair, report, &what, 1, asked).await;
+        // Formats that differ are not the same load.
+        report.add(Goal::Beside, repeat(pair, &what, 1, asked).await);
     }
 }
 
 async fn repeat(
     pair: &Pair,
-    report: &mut Report,
     what: &str,
     connections: usize,
     asked: impl Fn(usize) -> Request<Full<Bytes>> + Clone + Send + 'static,
-) {
+) -> Compared {
     let scale = pair.scale;
     let measure = async |server: &_, _| {
         let mut callers = Callers::open(server, connections).await;
@@ -70,7 +70,7 @@ async fn repeat(
         let lasting = Until::Time(scale.lasting);
         Sample::of(&callers.run(server, lasting, asked.clone()).await)
     };
-    report.add(Goal::Reads, pair.compare(what, measure).await);
+    pair.compare(what, measure).await
 }
 
 /// What the server has may be answered, without asking its database for anything newer.

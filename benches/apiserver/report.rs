@@ -93,6 +93,8 @@ pub(crate) enum Goal {
     Reads,
     Writes,
     Events,
+    /// Nothing: it is there to be known.
+    Beside,
 }
 
 /// All of a run.

@@ -4,8 +4,8 @@ use crate::generator::crowd::{Crowd, Each, Pace, Shape};
 use crate::pair::Pair;
 use crate::report::{Goal, Report, Sample, grouped};
 
-/// How many watchers at how many changes a second, and whether the goal is about these. With the
-/// others, neither server has more to do than it can on a small machine.
+/// How many watchers at how many changes a second. The goal is about the first, which is more than
+/// kube-apiserver can do on two cores; with the others neither server has too much to do.
 const CROWDS: [(usize, u32); 3] = [(1_000, 100), (1_000, 10), (100, 100)];
 
 /// Watchers of all objects of a namespace, ten of them on a connection.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval_at, timeout};
+use tokio::time::{sleep_until, timeout};
 
 use crate::client::{Client, Protocol};
 use crate::event::Events;
@@ -147,25 +147,25 @@ impl Crowd {
         self.end(server, events).await
     }
 
-    /// Makes changes at this rate. Missed ones are made up for, as far as there are writers.
+    /// Makes changes at this rate: each is due at a time of its own and made by the next writer who
+    /// is free. Those that are late are made at once, as far as there are writers.
     async fn write_at(&self, server: &Server, rate: u32, end: Instant) {
-        let count = self.shape.writers as u32;
-        let every = Duration::from_secs(1) * count / rate;
+        let began = tokio::time::Instant::now();
+        let next = Arc::new(AtomicUsize::new(0));
         let mut writing = JoinSet::new();
-        for number in 0..count {
+        for number in 0..self.shape.writers {
             let mut writer = self.writer(server).await;
-            let told = self.told.clone();
-            let first = tokio::time::Instant::now() + every * number / count;
-            let mut ticks = interval_at(first, every);
-            ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+            let (told, next) = (self.told.clone(), next.clone());
             writing.spawn(async move {
                 loop {
-                    ticks.tick().await;
-                    if Instant::now() >= end {
+                    let change = next.fetch_add(1, Ordering::Relaxed);
+                    let due = began + Duration::from_secs(1) * change as u32 / rate;
+                    if due.into_std().max(Instant::now()) >= end {
                         return;
                     }
-                    let change = told.made.fetch_add(1, Ordering::Relaxed);
-                    writer.write(number as usize, change).await;
+                    sleep_until(due).await;
+                    told.made.fetch_add(1, Ordering::Relaxed);
+                    writer.write(number, change).await;
                 }
             });
         }

@@ -18,6 +18,8 @@ pub struct Status {
     pub details: Option<Box<Details>>,
     /// Where an expired list may go on, for clients that accept a list of several moments.
     pub continue_token: Option<String>,
+    /// What was noticed before the request was refused, for a person to read.
+    pub warnings: Vec<String>,
 }
 
 /// What a Status is about.
@@ -57,7 +59,14 @@ impl Status {
             message: message.into(),
             details: None,
             continue_token: None,
+            warnings: Vec::new(),
         }
+    }
+
+    /// The same refusal, with warnings about the request.
+    pub fn warned(mut self, warnings: Vec<String>) -> Self {
+        self.warnings.extend(warnings);
+        self
     }
 
     /// 400: the request itself makes no sense.
@@ -101,13 +110,10 @@ impl Status {
 
     /// 422: the object has wrong fields. `kind` is the object's Kind, as Kubernetes words it.
     pub fn invalid(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
-        let mut fields: Vec<String> = Vec::new();
-        for cause in &causes {
-            let words = format!("{}: {}", cause.field, cause.message);
-            if !fields.contains(&words) {
-                fields.push(words);
-            }
-        }
+        let fields: Vec<String> = causes
+            .iter()
+            .map(|cause| format!("{}: {}", cause.field, cause.message))
+            .collect();
         let listed = match fields.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),

@@ -28,7 +28,7 @@ impl<'a> Circumstances<'a> {
     pub(crate) fn new(answers: &[Value], said: &'a str, server: &'a str, now: Timestamp) -> Self {
         let mut generated = BTreeMap::new();
         for answer in answers {
-            gather_generated(answer, &mut generated);
+            gather_generated(answer, said, &mut generated);
         }
         Self {
             said,
@@ -63,6 +63,17 @@ impl<'a> Circumstances<'a> {
                     .into_iter()
                     .map(|column| self.column(column))
                     .collect(),
+                // Upstream finds some faults several times and names them as often; the list of
+                // differences has it.
+                ("causes", Value::Array(causes)) => {
+                    let mut once: Vec<Value> = Vec::new();
+                    for cause in causes.into_iter().map(|cause| self.apply(cause)) {
+                        if !once.contains(&cause) {
+                            once.push(cause);
+                        }
+                    }
+                    Value::Array(once)
+                }
                 ("cells", Value::Array(cells)) => cells.into_iter().map(|c| self.cell(c)).collect(),
                 ("clusterIP" | "clusterIPs", value) => self.address(value),
                 ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.port(port),
@@ -213,24 +224,33 @@ fn leave_out_custom_groups(fields: &mut Map<String, Value>) {
 /// The groups that conversations make end in this.
 const CUSTOM_GROUPS: &str = ".example.com";
 
-/// Names that were made of `metadata.generateName`.
-fn gather_generated(value: &Value, found: &mut BTreeMap<String, String>) {
+/// Names that were made of `metadata.generateName`: of objects, and of those that were refused.
+fn gather_generated(value: &Value, said: &str, found: &mut BTreeMap<String, String>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| gather_generated(item, found)),
+        Value::Array(items) => {
+            items
+                .iter()
+                .for_each(|item| gather_generated(item, said, found));
+        }
         Value::Object(fields) => {
-            let said = |key: &str| fields.get(key).and_then(Value::as_str);
-            if let (Some(name), Some(prefix)) = (said("name"), said("generateName")) {
-                let suffix = name.strip_prefix(prefix);
-                if suffix.is_some_and(|suffix| SUFFIX.is_match(suffix)) {
-                    found.insert(name.to_owned(), format!("{prefix}<suffix>"));
-                }
+            let text = |key: &str| fields.get(key).and_then(Value::as_str);
+            if let Some(name) = text("name")
+                && let Some((prefix, suffix)) = ending(name)
+                && (text("generateName") == Some(prefix) || said.contains(&format!("{prefix:?}")))
+                && SUFFIX.is_match(suffix)
+            {
+                found.insert(name.to_owned(), format!("{prefix}<suffix>"));
             }
-            fields
-                .values()
-                .for_each(|value| gather_generated(value, found));
+            let values = fields.values();
+            values.for_each(|value| gather_generated(value, said, found));
         }
         _ => {}
     }
+}
+
+/// A name's last five letters, and those before them.
+fn ending(name: &str) -> Option<(&str, &str)> {
+    name.split_at_checked(name.len().checked_sub(5)?)
 }
 
 /// Versions in the words of an error; what they are is said by the request.
@@ -239,8 +259,9 @@ fn message(text: &str) -> String {
     TOO_OLD.replace_all(&text, "<n> (<n>)").into_owned()
 }
 
-/// Ports that a service may get on every node.
-const NODE_PORTS: std::ops::RangeInclusive<u64> = 30_000..=32_767;
+/// Ports that a service may get on every node; above 32,767 only in a dry run, where a real server
+/// counts on from the end of its range.
+const NODE_PORTS: std::ops::RangeInclusive<u64> = 30_000..=32_999;
 /// The letters of a time before its parts of a second and its zone.
 const TIME_LETTERS: usize = "2006-01-02T15:04:05".len();
 const PEM: &str = "-----BEGIN CERTIFICATE-----";
@@ -262,6 +283,7 @@ static NODE_PORT: LazyLock<Regex> = LazyLock::new(|| pattern(r":(?P<port>3[0-2]\
 static VERSION_IN_WORDS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         "(?P<words>resource version: |current: |",
+        r"ResourceVersion in the precondition \(|ResourceVersion in record \(|",
         r"ResourceVersion in (?:precondition|object meta): )\d+",
     ))
 });

@@ -130,15 +130,6 @@ fn a_bookmark_is_a_moment() {
 }
 
 #[test]
-fn a_bookmark_in_the_row_of_a_table_is_one() {
-    let table = json!({"kind": "Table", "rows": [{"object": object("7")}]});
-    let event = json!({"type": "BOOKMARK", "object": table});
-    let (real, _) = both(json!([object("5"), event]), json!([object("5"), event]));
-    let row = &real[1]["object"]["rows"][0];
-    assert_eq!(row["object"]["metadata"]["resourceVersion"], "<at v 1>");
-}
-
-#[test]
 fn a_version_that_only_one_side_has_shifts_no_others() {
     let (real, ours) = both(
         json!([object("5"), object("6"), object("7")]),
@@ -217,8 +208,23 @@ fn generated_names_are_made_alike_wherever_they_stand() {
     let (real, _) = both(json!([made, other]), json!([null, null]));
     assert_eq!(real[0]["metadata"]["name"], "a-<suffix>");
     assert_eq!(real[1]["message"], "configmaps \"a-<suffix>\" not found");
+    let refused = json!([{"details": {"name": "a-x7kqz"}, "message": "\"a-x7kqz\" is invalid"}]);
+    let (real, _) = both_said(refused.clone(), json!([null]), "\"generateName\": \"a-\"");
+    assert_eq!(real[0]["message"], "\"a-<suffix>\" is invalid");
+    let (real, _) = both(refused.clone(), json!([null]));
+    assert_eq!(real, refused);
     let chosen = json!({"metadata": {"generateName": "a-", "name": "a-vowel"}});
     assert_eq!(one(chosen.clone()), chosen);
+}
+
+#[test]
+fn the_same_cause_is_named_once() {
+    let cause = json!({"field": "metadata.uid", "message": "field is immutable"});
+    let other = json!({"field": "metadata.name", "message": "field is immutable"});
+    assert_eq!(
+        one(json!({"causes": [cause, other, cause]})),
+        json!({"causes": [cause, other]})
+    );
 }
 
 #[test]
@@ -254,6 +260,10 @@ fn versions_in_the_words_of_errors_are_made_alike() {
         (
             "ResourceVersion in precondition: 1, ResourceVersion in object meta: 12",
             "ResourceVersion in precondition: <n>, ResourceVersion in object meta: <n>",
+        ),
+        (
+            "the ResourceVersion in the precondition (5), the ResourceVersion in record (7).",
+            "the ResourceVersion in the precondition (<n>), the ResourceVersion in record (<n>).",
         ),
         (
             "must be no more than 63 characters",

@@ -157,7 +157,13 @@ impl Kind {
             Self::ConfigMap => json!({"data": words(lot)}),
             Self::Secret => json!({"stringData": words(lot)}),
             Self::Service => {
-                json!({"spec": {"sessionAffinity": lot.one_of(&["None", "ClientIP"])}})
+                let kind = lot.one_of(&["ClusterIP", "NodePort", "ExternalName"]);
+                match lot.percent(30) {
+                    true => json!({"spec": {"type": kind}}),
+                    false => {
+                        json!({"spec": {"sessionAffinity": lot.one_of(&["None", "ClientIP"])}})
+                    }
+                }
             }
             Self::Pod => json!({"spec": {"activeDeadlineSeconds": lot.below(3) + 100}}),
             Self::Lease => json!({"spec": {"leaseTransitions": lot.below(5)}}),

@@ -1,6 +1,6 @@
 //! The text of a conversation so far, and what is believed to be there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde_json::{Value, json};
@@ -17,6 +17,8 @@ pub(super) struct Maker {
     steps: usize,
     /// Streams that are read at the end, and where in their events the last label is.
     streams: Vec<(String, &'static str)>,
+    /// Kinds of which tables are watched.
+    tables: BTreeSet<Kind>,
     beliefs: BTreeMap<(Kind, &'static str), Belief>,
     /// Steps whose answers have a version, by kind.
     versions: BTreeMap<Kind, Vec<String>>,
@@ -71,6 +73,7 @@ impl Maker {
             text: format!("# A random conversation, of seed {seed}.\n"),
             steps: 0,
             streams: Vec::new(),
+            tables: BTreeSet::new(),
             beliefs: BTreeMap::new(),
             versions: BTreeMap::new(),
             pages: Vec::new(),
@@ -117,6 +120,12 @@ impl Maker {
                 belief.state = State::Absent;
             }
         }
+    }
+
+    /// Whether this kind's table is not watched yet; from now on it is. A real server shares what
+    /// it encoded between watchers, so that who of two is told the columns is left to chance.
+    pub(super) fn has_no_table_yet(&mut self, kind: Kind) -> bool {
+        self.tables.insert(kind)
     }
 
     /// A step whose answer has a version of this kind.
@@ -169,7 +178,7 @@ impl Maker {
         self.say(Said {
             title: "a kind of our own".to_owned(),
             method: "POST",
-            target: format!("{definitions}?fieldManager=m"),
+            target: definitions.to_owned(),
             headers: &[],
             body: Some(kinds::definition()),
         });

@@ -11,9 +11,10 @@
 mod kinds; // what the conversations are about
 mod lot; // chance that can be repeated
 mod maker; // the text so far, and what is believed to be there
+mod patching; // patches
 mod reading; // gets, lists and watches
 mod shrink; // the shortest conversation that still differs
-mod writing; // creates, updates, patches and deletions
+mod writing; // creates, updates and deletions
 #[cfg(test)]
 mod tests;
 

@@ -191,7 +191,12 @@ fn watch(maker: &mut Maker) {
     let version = maker.version(kind);
     let initial = maker.lot.percent(25);
     let versions = match (maker.lot.below(8), version) {
-        (0..=4, Some(version)) => format!("&resourceVersion={version}"),
+        (0..=4, Some(version)) => {
+            if initial {
+                refresh(maker, kind);
+            }
+            format!("&resourceVersion={version}")
+        }
         (5, _) => {
             refresh(maker, kind);
             "&resourceVersion=0".to_owned()
@@ -212,7 +217,9 @@ fn watch(maker: &mut Maker) {
     };
     let selector = selector(maker, kind);
     let (headers, last): (&[_], _) = match maker.lot.below(8) {
-        0 => (&[TABLE], "object.rows.0.object.metadata.labels.last"),
+        0 if maker.has_no_table_yet(kind) => {
+            (&[TABLE], "object.rows.0.object.metadata.labels.last")
+        }
         1 => (&[("Accept", METADATA)], "object.metadata.labels.last"),
         _ => (&[], "object.metadata.labels.last"),
     };

@@ -1,21 +1,18 @@
-//! Creates, updates, patches and deletions.
+//! Creates, updates and deletions.
 
 use serde_json::{Value, json};
 
-use super::kinds::{Kind, LABEL_SELECTORS, labels};
+use super::kinds::{Kind, LABEL_SELECTORS};
 use super::maker::{Maker, Said, State, Weighted};
+use super::patching::{MERGE, patch};
 use super::reading::encoded;
-
-const MERGE: (&str, &str) = ("Content-Type", "application/merge-patch+json");
-const STRATEGIC: (&str, &str) = ("Content-Type", "application/strategic-merge-patch+json");
-const JSON_PATCH: (&str, &str) = ("Content-Type", "application/json-patch+json");
 
 /// A finalizer of ours.
 const HOLD: &str = "example.com/hold";
 
 /// Whether a write is meant.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Meant {
+pub(super) enum Meant {
     Yes,
     /// With `dryRun=All`.
     No,
@@ -23,8 +20,9 @@ enum Meant {
 
 /// Adds one write.
 pub(super) fn step(maker: &mut Maker) {
-    let writes: [Weighted; 7] = [
+    let writes: [Weighted; 8] = [
         (22, create),
+        (4, create_and_delete),
         (18, update),
         (22, patch),
         (6, hold),
@@ -35,21 +33,21 @@ pub(super) fn step(maker: &mut Maker) {
     maker.lot.weighted(&writes)(maker);
 }
 
-/// Some query of a write, and whether it is meant.
-fn query(maker: &mut Maker) -> (&'static str, Meant) {
+/// Some query of a write, and whether it is meant. Managers of fields are not among them: a second
+/// one is a change to a real server, which keeps account of them, and nothing to ours.
+pub(super) fn query(maker: &mut Maker) -> (&'static str, Meant) {
     maker.lot.weighted(&[
         (80, ("", Meant::Yes)),
         (8, ("?dryRun=All", Meant::No)),
         (4, ("?fieldValidation=Strict", Meant::Yes)),
         (4, ("?fieldValidation=Ignore", Meant::Yes)),
-        (2, ("?fieldManager=someone", Meant::Yes)),
         (1, ("?dryRun=Some", Meant::No)),
         (1, ("?fieldValidation=Maybe", Meant::No)),
     ])
 }
 
 /// Remembers that a step answers with an object.
-fn stored(maker: &mut Maker, (kind, name): (Kind, &'static str), answer: String) {
+pub(super) fn stored(maker: &mut Maker, (kind, name): (Kind, &'static str), answer: String) {
     maker.learn_version(kind, answer.clone());
     maker.belief(kind, name).answers.push(answer);
 }
@@ -82,15 +80,39 @@ fn create(maker: &mut Maker) {
     }
 }
 
+/// Makes an object whose name the server chooses, and deletes it: lists would have it in a place
+/// that is left to chance.
+fn create_and_delete(maker: &mut Maker) {
+    let kind = maker.kind();
+    let mut body = kind.object("a", &mut maker.lot);
+    body["metadata"]["generateName"] = json!("made-");
+    body["metadata"]["name"] = Value::Null;
+    let answer = maker.say(Said {
+        title: format!("a {} without a name is made", kind.word()),
+        method: "POST",
+        target: kind.collection().to_owned(),
+        headers: &[],
+        body: Some(body),
+    });
+    maker.learn_version(kind, answer.clone());
+    let grace = json!({"gracePeriodSeconds": 0});
+    maker.say(Said {
+        title: "and deleted".to_owned(),
+        method: "DELETE",
+        target: format!("{}/{{{{{answer}.metadata.name}}}}", kind.collection()),
+        headers: &[],
+        body: Some(grace),
+    });
+}
+
 /// Makes a body wrong, in a way that the answer must explain.
 fn spoil(maker: &mut Maker, body: &mut Value) -> bool {
-    match maker.lot.below(7) {
+    match maker.lot.below(6) {
         0 => body["metadata"]["name"] = json!("Not_A_Name"),
         1 => body["metadata"]["labels"] = json!({"color": "not a value"}),
-        2 => body["kind"] = json!("Other"),
-        3 => body["metadata"]["namespace"] = json!("elsewhere"),
-        4 => body["metadata"]["resourceVersion"] = json!("5"),
-        5 => body["stray"] = json!({"a": 1}),
+        2 => body["metadata"]["namespace"] = json!("elsewhere"),
+        3 => body["metadata"]["resourceVersion"] = json!("5"),
+        4 => body["stray"] = json!({"a": 1}),
         _ => body["metadata"]["finalizers"] = json!(["no-slash"]),
     }
     true
@@ -136,50 +158,6 @@ fn update(maker: &mut Maker) {
     };
     if belief.state != State::Absent && fits && meant == Meant::Yes {
         stored(maker, (kind, name), answer);
-    }
-}
-
-fn patch(maker: &mut Maker) {
-    let (kind, name) = maker.place_where(|state| state != State::Absent);
-    let (header, body) = match maker.lot.below(4) {
-        0 => (JSON_PATCH, operations(maker)),
-        1 => (STRATEGIC, merged(maker, kind)),
-        _ => (MERGE, merged(maker, kind)),
-    };
-    let (query, meant) = query(maker);
-    let answer = maker.say(Said {
-        title: format!("{} {name} is patched", kind.word()),
-        method: "PATCH",
-        target: format!("{}/{name}{query}", kind.collection()),
-        headers: &[header],
-        body: Some(body),
-    });
-    let there = maker.belief(kind, name).state != State::Absent;
-    let known = header == MERGE || (header == STRATEGIC && kind != Kind::Thing);
-    if there && known && meant == Meant::Yes {
-        stored(maker, (kind, name), answer);
-    }
-}
-
-/// A patch that is merged: of labels, or of what is particular to the kind.
-fn merged(maker: &mut Maker, kind: Kind) -> Value {
-    match maker.lot.below(6) {
-        0 | 1 => json!({"metadata": {"labels": labels(&mut maker.lot)}}),
-        2 => json!({"metadata": {"labels": {"color": null}}}),
-        3 => json!({"metadata": {"annotations": {"note": maker.lot.below(9).to_string()}}}),
-        _ => kind.change(&mut maker.lot),
-    }
-}
-
-fn operations(maker: &mut Maker) -> Value {
-    let color = maker.lot.one_of(&["red", "blue"]);
-    match maker.lot.below(5) {
-        0 => json!([{"op": "add", "path": "/metadata/labels", "value": {"color": color}}]),
-        1 => json!([{"op": "replace", "path": "/metadata/labels/color", "value": color}]),
-        2 => json!([{"op": "remove", "path": "/metadata/labels/color"}]),
-        3 => json!([{"op": "test", "path": "/metadata/labels/color", "value": color},
-            {"op": "add", "path": "/metadata/annotations", "value": {"note": "tested"}}]),
-        _ => json!([{"op": "copy", "from": "/metadata/labels", "path": "/metadata/annotations"}]),
     }
 }
 
@@ -272,29 +250,33 @@ fn delete(maker: &mut Maker) {
 
 fn delete_many(maker: &mut Maker) {
     let kind = maker.kind();
-    let selected = maker.lot.percent(60);
-    let selector = maker.lot.one_of(&LABEL_SELECTORS);
-    let query = match selected {
-        true => format!("?labelSelector={}", encoded(selector)),
-        false => String::new(),
+    let label = maker.lot.one_of(&LABEL_SELECTORS);
+    let field = maker.lot.one_of(kind.field_selectors());
+    let choice = match kind {
+        // Every namespace has a config map of its own, which a controller would make again.
+        Kind::ConfigMap => 0,
+        _ => maker.lot.below(4),
     };
-    // Every namespace has a config map of its own, which a controller would make again.
-    if kind == Kind::ConfigMap && !selector.starts_with("color=") {
-        return delete(maker);
-    }
-    let query = if kind == Kind::ConfigMap {
-        "?labelSelector=color%3Dred".into()
-    } else {
-        query
+    let query = match choice {
+        0 => "?labelSelector=color%3Dred".to_owned(),
+        1 => format!("?labelSelector={}", encoded(label)),
+        2 => format!("?fieldSelector={}", encoded(field)),
+        _ => String::new(),
     };
+    let body = match maker.lot.below(6) {
+        0 => Some(json!({"dryRun": ["All"]})),
+        1 => Some(json!({"gracePeriodSeconds": 0})),
+        _ => None,
+    };
+    let all = choice == 3 && body.as_ref().is_none_or(|body| body["dryRun"].is_null());
     maker.say(Said {
         title: format!("every {} that fits is deleted", kind.word()),
         method: "DELETE",
         target: format!("{}{query}", kind.collection()),
         headers: &[],
-        body: None,
+        body,
     });
-    if !selected {
+    if all {
         maker.believe_gone(kind);
     }
 }

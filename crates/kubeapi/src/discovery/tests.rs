@@ -61,3 +61,15 @@ fn what_is_not_there_is_not_answered() {
     assert!(api_group(&snapshot, "admissionregistration.k8s.io").is_none());
     assert!(api_resources(&snapshot, "apps", "v2").is_none());
 }
+
+#[test]
+fn what_is_stored_has_a_hash_and_events_of_both_groups_have_the_same() {
+    let snapshot = Catalog::new().snapshot();
+    let hash = |group: &str, plural: &str| {
+        let kind = snapshot.find(group, "v1", plural).unwrap();
+        kind.storage_hash()
+    };
+    assert_eq!(hash("", "configmaps").as_deref(), Some("qFsyl6wFWjQ="));
+    assert_eq!(hash("", "events"), hash("events.k8s.io", "events"));
+    assert_eq!(hash("authentication.k8s.io", "tokenreviews"), None);
+}

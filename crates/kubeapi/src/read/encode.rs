@@ -7,11 +7,15 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use object::Version;
 use object::splice;
+use serde_json::json;
 
 use crate::Status;
 use crate::catalog::Kind;
+use crate::protobuf::typed;
 use crate::request::{Form, Shape};
-use crate::table::{EndOfPages, Headings, Include, ListMeta, MetaVersion, Sheet, partial};
+use crate::table::{
+    EndOfPages, Headings, Include, LIST_END, ListMeta, MetaVersion, Sheet, partial,
+};
 use crate::write::from_stored;
 
 /// Encodes objects of one kind for one request.
@@ -106,11 +110,15 @@ impl Encoder {
         }
     }
 
-    /// What stands before the first item of a list.
-    pub fn list_begin(&self, out: &mut Vec<u8>, meta: &ListMeta<'_>) {
+    /// What stands before the first of so many items of a list.
+    pub fn list_begin(&self, out: &mut Vec<u8>, meta: &ListMeta<'_>, items: usize) {
         match self.form.shape {
             Shape::Table(version) => self.sheet(version).begin(out, meta),
-            Shape::Metadata(version) => partial::begin_list(out, version, meta),
+            Shape::Metadata(version) => {
+                partial::begin_list(out, version, meta);
+                let begin: &[u8] = if items == 0 { b"null" } else { b"[" };
+                out.extend_from_slice(begin);
+            }
             Shape::Whole => {
                 let (kind, api_version) = (&self.kind.list_kind, &self.api_version);
                 let head =
@@ -119,6 +127,14 @@ impl Encoder {
                 meta.write(out, self.end_of_pages());
                 out.extend_from_slice(b",\"items\":[");
             }
+        }
+    }
+
+    /// What stands after the last of so many items of a list.
+    pub fn list_end(&self, out: &mut Vec<u8>, items: usize) {
+        match (self.form.shape, items) {
+            (Shape::Metadata(_), 0) => out.push(b'}'),
+            _ => out.extend_from_slice(LIST_END),
         }
     }
 
@@ -193,9 +209,10 @@ impl Encoder {
             Bookmark::InitialEnd => ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}",
         };
         let (kind, api_version) = (&self.kind.kind, &self.api_version);
+        let content = self.empty_content();
         let object = Bytes::from(format!(
             "{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{{\
-             \"resourceVersion\":\"{version}\"{annotations}}}}}"
+             \"resourceVersion\":\"{version}\"{annotations}}}{content}}}"
         ));
         let object = match self.form.shape {
             Shape::Whole => object,
@@ -203,6 +220,18 @@ impl Encoder {
             Shape::Table(version) => self.sheet(version).one(&object, headings, now)?.into(),
         };
         Ok(frame("BOOKMARK", &object))
+    }
+
+    /// What an object of a built-in kind has besides its metadata when nothing is in it: fields
+    /// that its type always writes.
+    fn empty_content(&self) -> String {
+        let mut object = json!({});
+        typed::settle((&self.api_version, &self.kind.kind), &mut object);
+        let fields = object.as_object().into_iter().flatten();
+        let content = fields.filter(|(name, _)| *name != "metadata");
+        content
+            .map(|(name, value)| format!(",\"{name}\":{value}"))
+            .collect()
     }
 
     /// Lists of custom kinds say so where no page follows.

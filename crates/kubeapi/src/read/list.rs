@@ -9,7 +9,7 @@ use super::options::{Freshness, ListOptions};
 use super::token::Token;
 use super::{refused, unreadable, wait_for};
 use crate::Status;
-use crate::table::{LIST_END, ListMeta};
+use crate::table::ListMeta;
 
 /// Bytes of a list that are made at once. A client that reads slowly holds no more than this.
 pub const PIECE_BYTES: usize = 64 * 1024;
@@ -132,7 +132,8 @@ impl Listing {
                 continue_token: &self.next_token,
                 remaining: self.page.remaining,
             };
-            self.encoder.list_begin(&mut out, &meta);
+            self.encoder
+                .list_begin(&mut out, &meta, self.page.rows.len());
             self.state = State::Items;
         }
         let (page, sent) = (&self.page, &mut self.sent);
@@ -150,7 +151,7 @@ impl Listing {
         self.encoder
             .list_items(&mut out, PIECE_BYTES, &mut items, self.now)?;
         if self.sent == self.page.rows.len() {
-            out.extend_from_slice(LIST_END);
+            self.encoder.list_end(&mut out, self.sent);
             self.state = State::Done;
         }
         Ok(Some(out.into()))

@@ -67,7 +67,7 @@ impl Query {
         let Some(text) = self.value(name) else {
             return Ok(None);
         };
-        let why = match text.parse::<i64>().map_err(|error| error.kind().clone()) {
+        let why = match text.parse::<i64>().map_err(|error| *error.kind()) {
             Ok(number) => return Ok(Some(number)),
             Err(IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => "value out of range",
             Err(_) => "invalid syntax",

@@ -109,7 +109,9 @@ impl Answer {
 
 impl From<Status> for Answer {
     fn from(status: Status) -> Self {
-        Self::json(status.code, &status.to_json())
+        let mut answer = Self::json(status.code, &status.to_json());
+        answer.warnings = status.warnings;
+        answer
     }
 }
 

@@ -70,11 +70,11 @@ pub(super) fn nowhere(api: &Api, root: Root<'_>) -> Result<Answer, Status> {
 pub(super) fn answer(api: &Api, asked: &Asked, segments: &[String]) -> Result<Answer, Status> {
     let words: Vec<&str> = segments.iter().map(String::as_str).collect();
     // Health, the list of groups and the schemas are told to whoever may ask in any way.
-    let any_method = match words.as_slice() {
-        ["version" | "api" | "openid" | ".well-known", ..] | ["apis", _, ..] => false,
-        _ => true,
-    };
-    if !any_method && !matches!(asked.method, Method::GET | Method::HEAD) {
+    let only_read = matches!(
+        words.as_slice(),
+        ["version" | "api" | "openid" | ".well-known", ..] | ["apis", _, ..]
+    );
+    if only_read && !matches!(asked.method, Method::GET | Method::HEAD) {
         return Err(Status::method_not_allowed());
     }
     let snapshot = api.catalog.snapshot();

@@ -66,3 +66,58 @@ fn no_such_part(kind: &Kind, path: &ResourcePath) -> Misfit {
         false => Misfit::Nowhere,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Catalog;
+    use crate::request::Target;
+
+    fn checked(method: &Method, path: &str) -> Result<(), Misfit> {
+        let Ok(Target::Resource(path)) = Target::parse(path) else {
+            panic!("{path} leads to no object");
+        };
+        let catalog = Catalog::new();
+        let kind = catalog.find(&path.group, &path.version, &path.resource);
+        check(&kind.unwrap(), &path, method)
+    }
+
+    #[test]
+    fn a_path_that_no_kind_has_leads_nowhere() {
+        for path in [
+            "/api/v1/namespaces/n/nodes",
+            "/api/v1/pods/p",
+            "/api/v1/namespaces/n/pods/p/nothing",
+            "/api/v1/namespaces/n/pods/p/status/more",
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews/a",
+        ] {
+            let found = checked(&Method::GET, path);
+            assert_eq!(found, Err(Misfit::Nowhere), "{path}");
+        }
+        assert_eq!(checked(&Method::GET, "/api/v1/pods"), Ok(()));
+    }
+
+    #[test]
+    fn a_method_that_does_not_belong_there_is_not_allowed() {
+        let not_allowed = || Err(Misfit::Refused(Status::method_not_allowed()));
+        for (method, path) in [
+            (Method::POST, "/api/v1/namespaces/n/pods/p"),
+            (Method::POST, "/api/v1/pods"),
+            (Method::PUT, "/api/v1/namespaces/n/pods"),
+            (Method::PATCH, "/api/v1/namespaces/n/pods"),
+            // All objects of all namespaces at once are nobody's to delete.
+            (Method::DELETE, "/api/v1/pods"),
+            (Method::DELETE, "/api/v1/namespaces"),
+            (Method::DELETE, "/api/v1/namespaces/n/pods/p/status"),
+            (
+                Method::GET,
+                "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            ),
+            (Method::OPTIONS, "/api/v1/pods"),
+        ] {
+            assert_eq!(checked(&method, path), not_allowed(), "{method} {path}");
+        }
+        let collection = "/api/v1/namespaces/n/pods";
+        assert_eq!(checked(&Method::DELETE, collection), Ok(()));
+    }
+}

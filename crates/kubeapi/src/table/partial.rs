@@ -20,6 +20,7 @@ pub fn list<'a>(
 ) -> serde_json::Result<Vec<u8>> {
     let mut out = Vec::with_capacity(4096);
     begin_list(&mut out, version, meta);
+    out.push(b'[');
     for (at, object) in objects.into_iter().enumerate() {
         if at > 0 {
             out.push(b',');
@@ -30,13 +31,13 @@ pub fn list<'a>(
     Ok(out)
 }
 
-/// Writes what stands before the first item of a list.
+/// Writes what stands before the items of a list.
 pub fn begin_list(out: &mut Vec<u8>, version: MetaVersion, meta: &ListMeta<'_>) {
     out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"");
     out.extend_from_slice(version.api_version().as_bytes());
     out.extend_from_slice(b"\",\"metadata\":");
     meta.write(out, EndOfPages::Omitted);
-    out.extend_from_slice(b",\"items\":[");
+    out.extend_from_slice(b",\"items\":");
 }
 
 /// Writes a PartialObjectMetadata around metadata that was cut out of an object.

@@ -41,6 +41,28 @@ pub fn create(
     Ok(object)
 }
 
+/// Refuses what claims to be stored already. A real server finds this out when it stores: after
+/// everything else was right, as a fault of its own, and not in a dry run.
+pub fn check_unstored(body: &Value) -> Result<(), Status> {
+    let version = field::text(field::child(body, "metadata"), "resourceVersion");
+    match version.parse::<u64>() {
+        Ok(1..) => {
+            let why = "resourceVersion should not be set on objects to be created";
+            Err(Status::new(500, "", why))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a dry run shows: the version is what the client said, for nothing was stored.
+pub fn with_claimed_version(mut object: Value, body: &Value) -> Value {
+    let version = field::text(field::child(body, "metadata"), "resourceVersion");
+    if !version.is_empty() {
+        field::object_mut(&mut object, "metadata")["resourceVersion"] = version.into();
+    }
+    object
+}
+
 /// Whether custom kinds are what is written: they have rules of their own.
 pub(super) fn is_definition(target: &Target) -> bool {
     target.resource() == (custom::GROUP, "customresourcedefinitions")
@@ -59,6 +81,7 @@ pub fn warnings(target: &Target, object: &Value) -> Vec<String> {
                 "annotation {INGRESS_CLASS:?} is deprecated, {instead}"
             )]
         }
+        ("", "services") => kinds::service::warnings(object),
         _ => Vec::new(),
     }
 }

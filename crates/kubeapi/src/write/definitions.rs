@@ -10,7 +10,8 @@ use store::{Authority, Range};
 
 use super::admit::Trusted;
 use super::options::{DeleteOptions, Propagation};
-use super::perform::{Current, Writes};
+use super::perform::Writes;
+use super::present::Current;
 use super::{Decision, Target, meta};
 use crate::Status;
 use crate::catalog::{Kind, Snapshot};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object::{ObjectName, Resource};
 use parking_lot::RwLock;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::admit::{Admission, Trusted};
 use super::options::{DeleteOptions, DryRun, WriteOptions};
@@ -17,6 +17,7 @@ use super::token_request::TokenMaker;
 use super::{Part, Target, field, meta};
 use crate::Status;
 use crate::custom::scale::ScalePaths;
+use crate::protobuf;
 use crate::read::question;
 use crate::schema::builtin;
 use crate::schema::fields::{self, FieldValidation};
@@ -212,7 +213,8 @@ impl Desk {
         })
     }
 
-    /// The patch that was sent. That there is something to patch comes before what is wrong with it.
+    /// The patch that was sent. That there is something to patch comes before what is wrong with
+    /// it.
     fn patch(&self, order: &Order) -> Result<Patch, Status> {
         match Patch::parse(&order.kind, &order.content_type, &order.body) {
             Err(status) if status.code != 415 => {
@@ -275,13 +277,22 @@ fn part_of(subresource: &str) -> Result<Part, Status> {
 
 fn json(order: &Order) -> Result<Value, Status> {
     if !matches!(order.content_type.as_str(), "" | "application/json") {
-        return Err(Status::unsupported_media_type("application/json"));
+        let read = match order.kind.custom {
+            Some(_) => "application/json".to_owned(),
+            None => format!("application/json, {}", protobuf::MEDIA_TYPE),
+        };
+        return Err(Status::unsupported_media_type(&read));
     }
-    serde_json::from_slice(&order.body).map_err(|error| {
+    let value = serde_json::from_slice(&order.body).map_err(|error| {
         let kind = &order.kind.kind;
         Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): {error}"
         ))
+    })?;
+    // To a typed server null is an object in which nothing is set.
+    Ok(match value {
+        Value::Null => Value::Object(Map::new()),
+        value => value,
     })
 }
 

@@ -129,11 +129,10 @@ impl Faults {
         }
     }
 
-    /// Adds faults before these, each of them again: Kubernetes looks twice at the metadata of an
-    /// update, and says twice what it found.
-    pub(super) fn lead_with_twice(&mut self, found: Faults) {
-        let twice = found.0.iter().chain(&found.0).cloned();
-        self.0 = twice.chain(std::mem::take(&mut self.0)).collect();
+    /// Puts these before others.
+    pub(super) fn lead_with(&mut self, mut found: Faults) {
+        found.extend(std::mem::take(&mut self.0));
+        *self = found;
     }
 
     /// Every fault as a cause of a refusal.

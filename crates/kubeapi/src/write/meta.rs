@@ -10,7 +10,7 @@ use super::conduct::{self, Generation};
 use super::fault::{Faults, Path};
 use super::{Stamp, Target, field, names};
 use crate::status::Cause;
-use crate::{Status, schema};
+use crate::{Status, custom, schema};
 
 /// Makes the request's apiVersion, kind and namespace those of its URL, or refuses a request that
 /// says otherwise.
@@ -60,10 +60,6 @@ pub fn settle_name(target: &Target, object: &mut Value) -> Result<(), Status> {
 /// given.
 pub fn stamp_new(target: &Target, object: &mut Value, stamp: &Stamp) -> Result<(), Status> {
     let metadata = field::object_mut(object, "metadata");
-    if !matches!(field::text(metadata, "resourceVersion"), "" | "0") {
-        let why = "resourceVersion should not be set on objects to be created";
-        return Err(Status::bad_request(why));
-    }
     for key in [
         "resourceVersion",
         "deletionTimestamp",
@@ -141,10 +137,19 @@ pub fn check(target: &Target, object: &Value, faults: &mut Faults) {
     check_owners(metadata, &path.child("ownerReferences"), faults);
     let path = path.child("finalizers");
     check_finalizers(metadata, &path, faults);
-    // Custom kinds, and their definitions, are not held to this.
-    if target.kind.custom.is_none() && !super::create::is_definition(target) {
+    if names_finalizers_strictly(target) {
         names::check_finalizer_names(&field::texts(metadata, "finalizers"), &path, faults);
     }
+}
+
+/// Whether a finalizer of this kind must be one that Kubernetes knows, or have a domain. Custom
+/// kinds and those of a few groups are not held to this.
+fn names_finalizers_strictly(target: &Target) -> bool {
+    let lax = match target.resource() {
+        (custom::GROUP | "coordination.k8s.io" | "events.k8s.io" | "policy", _) => true,
+        (group, plural) => (group, plural) == ("", "events"),
+    };
+    target.kind.custom.is_none() && !lax
 }
 
 /// Checks what an update says of metadata that cannot change.
@@ -172,6 +177,29 @@ pub fn check_update(new: &Value, old: &Value, faults: &mut Faults) {
 /// Whether an object's end has begun.
 pub fn is_deleting(object: &Value) -> bool {
     field::is_set(field::child(object, "metadata"), "deletionTimestamp")
+}
+
+/// Takes out owner references that are there twice, and says what the client should know.
+pub fn settle_owners(object: &mut Value, when: &str) -> Option<String> {
+    let metadata = object.get_mut("metadata")?;
+    let owners = metadata.get_mut("ownerReferences")?.as_array_mut()?;
+    let (mut once, mut twice): (Vec<Value>, BTreeSet<String>) = Default::default();
+    for owner in std::mem::take(owners) {
+        match once.contains(&owner) {
+            true => drop(twice.insert(field::text(&owner, "uid").to_owned())),
+            false => once.push(owner),
+        }
+    }
+    *owners = once;
+    if twice.is_empty() {
+        return None;
+    }
+    let uids = twice.into_iter().collect::<Vec<_>>().join(", ");
+    Some(format!(
+        ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner \
+         references in 1.20+, and may reject such requests as early as 1.24; please fix your \
+         requests; duplicate UID(s) observed: {uids}"
+    ))
 }
 
 /// An object's metadata.finalizers.

@@ -21,6 +21,8 @@ pub mod options; // what a client may say about a deletion
 pub mod order; // a write as it comes in, and the place that does it
 mod draft; // an object -> what the authority stores
 mod outcome; // what a write answers with
+mod around; // what a decision needs to know of other objects
+mod present; // what is stored now
 mod perform; // read, decide, swap; and again where somebody was faster
 mod eviction; // whether a pod may be evicted
 mod collection; // many deletions in one request

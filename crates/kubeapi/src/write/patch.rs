@@ -57,8 +57,8 @@ impl Patch {
         Ok(object)
     }
 
-    /// Which of the fields that stood twice in a patch stood twice in what it makes of an object. The
-    /// operations of a JSON patch are no part of that.
+    /// Which of the fields that stood twice in a patch stood twice in what it makes of an object.
+    /// The operations of a JSON patch are no part of that.
     pub(super) fn repeated<'a>(&self, found: &'a [String]) -> &'a [String] {
         match self {
             Self::Json(_) => &[],
@@ -90,7 +90,8 @@ impl Patch {
     }
 }
 
-/// The refusal of a patch after which an object cannot be read any more. Kubernetes names no object.
+/// The refusal of a patch after which an object cannot be read any more. Kubernetes names no
+/// object.
 pub(super) fn unreadable(object: &Value, why: &str) -> Status {
     let mut faults = Faults::default();
     faults.invalid(&Path::new("patch"), object.to_string(), why);

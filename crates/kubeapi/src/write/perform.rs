@@ -4,29 +4,27 @@ use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 use host::Clock;
-use object::select::Selector;
-use object::{Object, ObjectName, Resource, Version};
+use object::{ObjectName, Resource};
 use serde_json::Value;
+use store::Authority;
 use store::authority::{Action, Expect, Refusal, Swap};
-use store::{At, Authority, Part as PagePart, Range, Want};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::Mutex;
 
 use super::admit::Admit;
 use super::conduct::{self, Absent};
-use super::kinds::enrol::{self, References};
-use super::kinds::service::{AddressRange, Network};
+use super::kinds::service::AddressRange;
 use super::options::{DeleteOptions, DryRun};
 use super::outcome::{
     encoded, fresh_uuid, parsed, random, refused, shown, stored, stored_bytes, too_busy,
     without_version,
 };
 use super::patch::{Patch, decoder_words, unreadable};
+use super::present::{Current, definitions};
 use super::update::{self, Update};
 use super::{
     Decision, Part, Stamp, Surroundings, Target, create, delete, draft, meta, names, shape,
 };
 use crate::Status;
-use crate::custom::{self, removal};
 use crate::schema::fields::FieldValidation;
 
 /// How often a write is decided anew because the object changed in between. A client that named a
@@ -37,12 +35,12 @@ const ATTEMPTS_MAX: usize = 1_000;
 
 /// Writes to an embedded cluster.
 pub struct Writes {
-    authority: Authority,
+    pub(super) authority: Authority,
     clock: Clock,
-    ranges: Vec<AddressRange>,
-    node_ports: RangeInclusive<u16>,
+    pub(super) ranges: Vec<AddressRange>,
+    pub(super) node_ports: RangeInclusive<u16>,
     /// Addresses are derived from the services that exist, so services are written one at a time.
-    service_turn: Mutex<()>,
+    pub(super) service_turn: Mutex<()>,
 }
 
 /// A write that a client asks for.
@@ -73,10 +71,12 @@ pub struct Done {
     pub warnings: Vec<String>,
 }
 
-/// An object that was read, and the version that a swap must find.
-pub(super) struct Current {
-    pub(super) value: Value,
-    pub(super) version: Version,
+impl Done {
+    /// The same, with these warnings before its own.
+    fn warned(mut self, warnings: Vec<String>) -> Self {
+        self.warnings.splice(..0, warnings);
+        self
+    }
 }
 
 impl Writes {
@@ -100,14 +100,21 @@ impl Writes {
     /// Creates an object.
     pub async fn create(&self, ask: &Ask<'_>, body: Value) -> Result<Done, Status> {
         let mut body = body;
-        let warnings = shape::fit(ask.target.kind, &mut body, ask.fields, ask.repeated)?;
-        let generated = create::name_is_generated(&body);
+        let mut warnings = shape::fit(ask.target.kind, &mut body, ask.fields, ask.repeated)?;
+        warnings.extend(meta::settle_owners(&mut body, ""));
+        match self.create_fitted(ask, &body).await {
+            Ok(done) => Ok(done.warned(warnings)),
+            Err(status) => Err(status.warned(warnings)),
+        }
+    }
+
+    async fn create_fitted(&self, ask: &Ask<'_>, body: &Value) -> Result<Done, Status> {
+        let generated = create::name_is_generated(body);
         let mut names_left = names::GENERATE_ATTEMPTS_MAX;
         let mut taken = None;
         for _ in 0..ATTEMPTS_MAX {
-            match self.try_create(ask, &body).await? {
-                Created::Done(code, body, more) => {
-                    let warnings = warnings.into_iter().chain(more).collect();
+            match self.try_create(ask, body).await? {
+                Created::Done(code, body, warnings) => {
                     return Ok(Done {
                         code,
                         body,
@@ -132,28 +139,42 @@ impl Writes {
         let target = &ask.target;
         let creates = conduct::conduct(target.kind).absent == Absent::Created;
         if creates && ask.part == Part::Whole && self.read(target)?.is_none() {
-            return self.create(ask, without_version(body)).await;
+            // What is created has no version; a dry run shows the one that was claimed.
+            let body = match ask.dry_run {
+                DryRun::All => body,
+                DryRun::No => without_version(body),
+            };
+            return self.create(ask, body).await;
         }
         let mut body = body;
-        let warnings = shape::fit(target.kind, &mut body, ask.fields, ask.repeated)?;
+        let mut warnings = shape::fit(target.kind, &mut body, ask.fields, ask.repeated)?;
         meta::settle_name(target, &mut body)?;
-        self.change(ask, warnings, |update, current| {
+        warnings.extend(meta::settle_owners(&mut body, ""));
+        let changed = self.change(ask, |update, current| {
             Ok((update::update(update, current, body.clone())?, Vec::new()))
-        })
-        .await
+        });
+        match changed.await {
+            Ok(done) => Ok(done.warned(warnings)),
+            Err(status) => Err(status.warned(warnings)),
+        }
     }
 
     /// Patches an object.
     pub async fn patch(&self, ask: &Ask<'_>, patch: &Patch) -> Result<Done, Status> {
-        self.change(ask, Vec::new(), |update, current| {
+        self.change(ask, |update, current| {
             let mut object = patch.applied(&update.target, current)?;
             let kind = update.target.kind;
             let fitted = shape::fit(kind, &mut object, ask.fields, patch.repeated(ask.repeated));
-            let warnings = fitted.map_err(|status| match status.code {
+            let mut warnings = fitted.map_err(|status| match status.code {
                 400 => unreadable(&object, decoder_words(&status.message)),
                 _ => status,
             })?;
-            Ok((update::decide(update, current, object)?, warnings))
+            let when = " after mutating admission happens";
+            warnings.extend(meta::settle_owners(&mut object, when));
+            match update::decide(update, current, object) {
+                Ok(decision) => Ok((decision, warnings)),
+                Err(status) => Err(status.warned(warnings)),
+            }
         })
         .await
     }
@@ -164,7 +185,7 @@ impl Writes {
         ask: &Ask<'_>,
         rule: impl Fn(&Value) -> Result<Value, Status>,
     ) -> Result<Done, Status> {
-        self.change(ask, Vec::new(), |update, current| {
+        self.change(ask, |update, current| {
             Ok((update::update(update, current, rule(current)?)?, Vec::new()))
         })
         .await
@@ -298,10 +319,12 @@ impl Writes {
                 ))),
                 None => {
                     let warnings = create::warnings(target, &object);
+                    let object = create::with_claimed_version(object, body);
                     Ok(Created::Done(201, encoded(&object)?, warnings))
                 }
             };
         }
+        create::check_unstored(body)?;
         let put = Action::Put(Box::new(draft::draft(target.kind, object.clone())?));
         let (named, expect) = (name.clone(), Expect::Absent);
         let mut swaps = vec![Swap {
@@ -337,7 +360,6 @@ impl Writes {
     async fn change(
         &self,
         ask: &Ask<'_>,
-        warnings: Vec<String>,
         rule: impl Fn(&Update, &Value) -> Result<(Decision, Vec<String>), Status>,
     ) -> Result<Done, Status> {
         let target = &ask.target;
@@ -355,7 +377,7 @@ impl Writes {
                 stamp: &stamp,
                 around,
             };
-            let (decision, more) = rule(&update, &current.value)?;
+            let (decision, mut warnings) = rule(&update, &current.value)?;
             match &decision {
                 Decision::Put(new) | Decision::Delete(new) => {
                     ask.admission.update(new, &current.value)?;
@@ -372,8 +394,7 @@ impl Writes {
                     Decision::Delete(last) => last,
                     Decision::Put(_) | Decision::Unchanged => stored,
                 };
-                let told = create::warnings(target, &stored);
-                let warnings = warnings.into_iter().chain(more).chain(told).collect();
+                warnings.extend(create::warnings(target, &stored));
                 return Ok(Done {
                     code: 200,
                     body: encoded(&stored)?,
@@ -388,118 +409,6 @@ impl Writes {
             target.name,
             update::MODIFIED,
         ))
-    }
-
-    fn namespace(&self, name: &str) -> Result<Option<Current>, Status> {
-        self.clusterwide(&Resource::new("", "namespaces"), name)
-    }
-
-    /// The definition of a custom kind, refused where it is on its way out.
-    fn definition_of(&self, target: &Target, new: &str) -> Result<Option<Current>, Status> {
-        if target.kind.custom.is_none() {
-            return Ok(None);
-        }
-        let name = target.kind.resource().to_string();
-        match self.clusterwide(&definitions(), &name)? {
-            Some(definition) if meta::is_deleting(&definition.value) => {
-                let (group, plural) = target.resource();
-                Err(removal::no_create(group, plural, new))
-            }
-            definition => Ok(definition),
-        }
-    }
-
-    fn clusterwide(&self, resource: &Resource, name: &str) -> Result<Option<Current>, Status> {
-        let Some(object) = self.object(resource, &ObjectName::new("", name))? else {
-            return Ok(None);
-        };
-        Ok(Some(Current {
-            value: parsed(&object)?,
-            version: object.header.version,
-        }))
-    }
-
-    fn existing(
-        &self,
-        target: &Target,
-        resource: &Resource,
-        name: &ObjectName,
-    ) -> Result<Option<Value>, Status> {
-        let object = self.object(resource, name)?;
-        let value = object.map(|object| parsed(&object)).transpose()?;
-        Ok(value.map(|value| draft::from_stored(target.kind, value)))
-    }
-
-    pub(super) fn object(
-        &self,
-        resource: &Resource,
-        name: &ObjectName,
-    ) -> Result<Option<Object>, Status> {
-        let unread = |error| {
-            tracing::error!(%resource, %name, %error, "an object could not be read");
-            Status::internal("the stored object could not be read")
-        };
-        self.authority
-            .reader()
-            .object(resource, name)
-            .map_err(unread)
-    }
-
-    /// The network as it is without the service that is about to be written, and the turn to write
-    /// it.
-    async fn network(
-        &self,
-        target: &Target<'_>,
-        name: &str,
-    ) -> Result<(Option<MutexGuard<'_, ()>>, Option<Network>), Status> {
-        if target.resource() != ("", "services") {
-            return Ok((None, None));
-        }
-        let turn = self.service_turn.lock().await;
-        let mut network = Network::new(self.ranges.clone(), self.node_ports.clone());
-        let services = self.all(&Resource::new("", "services"), Range::All)?;
-        network.take_all(&services, (target.namespace, name));
-        Ok((Some(turn), Some(network)))
-    }
-
-    /// What a pod that is about to be created refers to.
-    fn references(&self, target: &Target<'_>, body: &Value) -> Result<Option<References>, Status> {
-        if target.resource() != ("", "pods") {
-            return Ok(None);
-        }
-        let found = |resource: Resource, namespace: &str, name: &str| -> Result<_, Status> {
-            let object = self.object(&resource, &ObjectName::new(namespace, name))?;
-            object.map(|object| parsed(&object)).transpose()
-        };
-        let accounts = Resource::new("", "serviceaccounts");
-        let classes = Resource::new("scheduling.k8s.io", "priorityclasses");
-        let class = match enrol::class(body) {
-            "" => enrol::default_class(self.all(&classes, Range::All)?),
-            name => found(classes, "", name)?,
-        };
-        Ok(Some(References {
-            account: found(accounts, target.namespace, enrol::account(body))?,
-            class,
-        }))
-    }
-
-    /// Every object of a resource in a part of it.
-    pub(super) fn all(&self, resource: &Resource, range: Range) -> Result<Vec<Value>, Status> {
-        let want = Want {
-            resource: resource.clone(),
-            range,
-            selector: Selector::default(),
-        };
-        let unread = || Status::internal("the stored objects could not be read");
-        let reader = self.authority.reader();
-        let page = reader
-            .page(&want, &At::Now, &PagePart::default())
-            .map_err(|_| unread())?;
-        let parse = |row| -> Result<Value, Status> {
-            let bytes = page.bytes(row).map_err(|_| unread())?;
-            serde_json::from_slice(&bytes).map_err(|_| unread())
-        };
-        page.rows.iter().map(|row| parse(row)).collect()
     }
 
     fn stamp(&self) -> Result<Stamp, Status> {
@@ -517,20 +426,4 @@ enum Created {
     Taken(Status),
     /// Its namespace or its definition changed meanwhile.
     Moved,
-}
-
-impl Current {
-    /// That this cluster-wide object is still so when something else is stored.
-    fn guard(self, resource: Resource) -> Swap {
-        Swap {
-            resource,
-            name: ObjectName::new("", meta::name(&self.value)),
-            expect: Expect::Version(self.version),
-            action: Action::Check,
-        }
-    }
-}
-
-fn definitions() -> Resource {
-    Resource::new(custom::GROUP, "customresourcedefinitions")
 }

@@ -77,7 +77,7 @@ pub(super) fn decide(update: &Update, current: &Value, object: Value) -> Result<
     shape::check(target.kind, &new, &mut faults);
     let mut fixed = Faults::default();
     meta::check_update(&new, current, &mut fixed);
-    faults.lead_with_twice(fixed);
+    faults.lead_with(fixed);
     faults.refuse(target.kind, target.name)?;
     kinds::finish(target, &mut new);
     shape::settle(target.kind, &mut new);

@@ -174,7 +174,7 @@ async fn a_stranger_sees_nothing() {
         assert_eq!(reply.json()["reason"], "Unauthorized");
         for header in ["Basic eDp5", "Bearer", "nonsense"] {
             let reply = with(header).await;
-            assert_eq!(reply.status, 200, "no credential, no wrong one: {header}");
+            assert_eq!(reply.status, 403, "no credential is no wrong one: {header}");
         }
     })
     .await;

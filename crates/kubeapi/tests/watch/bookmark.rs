@@ -29,10 +29,11 @@ async fn a_client_that_understands_bookmarks_learns_of_progress_elsewhere() {
         let now = stage.pass_elsewhere().await;
         stage.hands.advance(MINUTE);
         let bookmark = with.expect_kind("BOOKMARK").await;
-        // Nothing but a kind and a version.
+        // Nothing but a kind and a version, and what a Go object of the kind is never without.
         let expected = serde_json::json!({
             "kind": "Pod", "apiVersion": "v1",
-            "metadata": {"resourceVersion": now}
+            "metadata": {"resourceVersion": now},
+            "spec": {"containers": null}, "status": {}
         });
         assert_eq!(bookmark, expected);
         let changed = stage.put(&foo.note("1")).await;

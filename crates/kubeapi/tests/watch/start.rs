@@ -109,7 +109,8 @@ impl Start<'_> {
                 "metadata": {
                     "resourceVersion": current,
                     "annotations": {"k8s.io/initial-events-end": "true"}
-                }
+                },
+                "spec": {"containers": null}, "status": {}
             });
             stream.expect("BOOKMARK", &end).await;
         }

@@ -83,7 +83,12 @@ fn while_a_definition_goes_its_kind_takes_nothing_new() {
         ["delete", "deletecollection", "get", "list", "watch"]
     );
     let refused = no_create("g.example", "things", "new");
-    assert_eq!((refused.code, refused.reason), (405, "MethodNotAllowed"));
+    assert_eq!((refused.code, refused.reason), (403, "Forbidden"));
+    assert_eq!(
+        refused.message,
+        "things.g.example \"new\" is forbidden: create not allowed while custom resource \
+         definition is terminating"
+    );
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub(super) fn check(spec: &Spec) -> Vec<Cause> {
         }
     }
     causes.extend(check_list(spec));
-    // The first version is looked at once more, as the one that there was before there were several.
+    // The first version is looked at once more, as the one that there was before several were.
     let first = spec.versions.first().map_or("", |version| &version.name);
     let wrong = rfc1035_label_faults(first);
     if !first.is_empty() && !wrong.is_empty() {
@@ -158,7 +158,7 @@ fn check_list(spec: &Spec) -> Vec<Cause> {
     causes
 }
 
-/// A version as the words of a real server show it: what all have in common stands elsewhere by then.
+/// A version as the words of a real server show it: what all have in common stands elsewhere then.
 fn shown(spec: &Spec, version: &Version) -> Value {
     let own = |place: Place, part: Option<&Value>| match (place, part) {
         (Place::Each, Some(part)) => part.clone(),

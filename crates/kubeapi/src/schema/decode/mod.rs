@@ -74,6 +74,9 @@ fn decode(
     }
     match (&schema.shape, value) {
         (Shape::Any, _) | (Shape::Boolean, Value::Bool(_)) => Ok(()),
+        (Shape::String, Value::String(text)) if go_name(reference) == "MicroTime" => {
+            text::micro_time(text)
+        }
         (Shape::String, Value::String(text)) => text::check(text, &schema.format),
         (Shape::String, other) if &*schema.format == "date-time" => {
             let found = found(other);

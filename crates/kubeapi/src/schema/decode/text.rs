@@ -74,6 +74,28 @@ fn time(text: &str) -> Result<(), String> {
     ))
 }
 
+/// A time to the microsecond is written to the microsecond.
+pub(super) fn micro_time(text: &str) -> Result<(), String> {
+    let (head, rest) = text.split_at_checked(SECONDS_LENGTH).unwrap_or(("", text));
+    let digits = rest.strip_prefix('.').unwrap_or_default().bytes();
+    let digits = digits.take_while(u8::is_ascii_digit).count();
+    let whole = is_rfc3339(text) && text.parse::<Timestamp>().is_ok();
+    if whole && digits == 6 {
+        return Ok(());
+    }
+    let (rest, wanted) = match whole && !head.is_empty() {
+        true => (rest, ".000000"),
+        false => (text, "2006"),
+    };
+    let layout = "2006-01-02T15:04:05.000000Z07:00";
+    Err(format!(
+        "parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {wanted:?}"
+    ))
+}
+
+/// How long a time is up to its seconds.
+const SECONDS_LENGTH: usize = 19;
+
 /// `2006-01-02T15:04:05Z`, with a fraction or an offset if need be. The parser takes more.
 pub(crate) fn is_rfc3339(text: &str) -> bool {
     let bytes = text.as_bytes();

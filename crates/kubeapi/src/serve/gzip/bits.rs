@@ -13,21 +13,22 @@ pub(super) struct Bits {
 
 impl Bits {
     /// Adds the lowest `count` bits, at most 56; the others must be zero.
-    #[inline]
+    #[inline(always)]
     pub(super) fn put(&mut self, bits: u64, count: u32) {
         debug_assert!(
             count <= 56 && bits >> count == 0,
             "{bits:b} in {count} bits"
         );
-        self.waiting |= bits << self.count;
-        self.count += count;
+        // No more than 7 and 56 bits: the checks of overflows would take as long as the work.
+        self.waiting |= bits.wrapping_shl(self.count);
+        self.count = self.count.wrapping_add(count);
         if self.room.len() < self.made + 8 {
             self.reserve(0);
         }
         // Eight bytes are written at once, and those that are not whole again by the next call.
         self.room[self.made..self.made + 8].copy_from_slice(&self.waiting.to_le_bytes());
         self.made += (self.count / 8) as usize;
-        self.waiting >>= self.count & !7;
+        self.waiting = self.waiting.wrapping_shr(self.count & !7);
         self.count %= 8;
     }
 

@@ -12,6 +12,8 @@ pub(super) struct Blocks {
     /// Where six bytes with this hash were last, plus one; zero is nowhere.
     last: [u32; 1 << HASH_BITS],
     steps: Vec<Step>,
+    /// Every other literal is counted apart: adding to one count twice in a row is slow.
+    others: [u32; 256],
     literals: [u32; LITERALS],
     distances: [u32; DISTANCES],
 }
@@ -21,6 +23,7 @@ impl Default for Blocks {
         Self {
             last: [0; 1 << HASH_BITS],
             steps: Vec::new(),
+            others: [0; 256],
             literals: [0; LITERALS],
             distances: [0; DISTANCES],
         }
@@ -56,6 +59,7 @@ impl Blocks {
     fn find(&mut self, bytes: &[u8]) {
         self.last.fill(0);
         self.steps.clear();
+        self.others = [0; 256];
         self.literals = [0; LITERALS];
         self.distances = [0; DISTANCES];
         self.literals[END] = 1;
@@ -83,6 +87,8 @@ impl Blocks {
             }
         }
         self.step(&bytes[said..], 0, 0);
+        let counts = self.literals.iter_mut().zip(&self.others);
+        counts.for_each(|(count, other)| *count += other);
     }
 
     /// Where the six bytes at this place were before, not too far back. From now on they were here.
@@ -96,7 +102,12 @@ impl Blocks {
     }
 
     fn step(&mut self, literals: &[u8], length: usize, distance: usize) {
-        for literal in literals {
+        let (pairs, last) = literals.as_chunks::<2>();
+        for [one, other] in pairs {
+            self.literals[usize::from(*one)] += 1;
+            self.others[usize::from(*other)] += 1;
+        }
+        for literal in last {
             self.literals[usize::from(*literal)] += 1;
         }
         if length > 0 {
@@ -154,8 +165,9 @@ fn write_literals(literals: &[u8], table: &[u32; 256], bits: &mut Bits) {
         let (mut all, mut count) = (0, 0);
         for literal in four {
             let entry = table[usize::from(*literal)];
-            all |= u64::from(entry >> 8) << count;
-            count += entry & 0xff;
+            // Checking each for an overflow takes as long as the work; four of 14 bits have none.
+            all |= u64::from(entry >> 8).wrapping_shl(count);
+            count = count.wrapping_add(entry & 0xff);
         }
         bits.put(all, count);
     }
@@ -348,7 +360,7 @@ const EIGHT: usize = 8;
 const HASH_BITS: u32 = 14;
 const HASH_FACTOR: u64 = 0x9e37_79b1_85eb_ca87;
 /// After so many misses, as a power of two, the stride grows by one.
-const MISSES_SHIFT: usize = 5;
+const MISSES_SHIFT: usize = 4;
 const STRIDE_MAX: usize = 15;
 /// More than the head of a block takes.
 const HEAD_BITS_MAX: usize = 17 + 3 * RUN_SYMBOLS + (LITERALS + DISTANCES) * 14;

@@ -53,7 +53,7 @@ static SERVICE: Printer = Printer {
             .collect();
         vec![
             subject.name().into(),
-            subject.text_or("/spec/type", "ClusterIP").into(),
+            subject.text("/spec/type").into(),
             or_none(first).into(),
             external_ip(subject).into(),
             or_none(&ports.join(",")).into(),
@@ -236,7 +236,7 @@ fn service_port(port: &Value) -> String {
 
 fn external_ip(service: &Subject<'_>) -> String {
     let fixed = words(service.list("/spec/externalIPs")).join(",");
-    match service.text_or("/spec/type", "ClusterIP") {
+    match service.text("/spec/type") {
         "ClusterIP" | "NodePort" => or_none(&fixed).to_owned(),
         "LoadBalancer" => {
             let given = balancer(service.list("/status/loadBalancer/ingress"));

@@ -291,8 +291,8 @@ fn nameless(user: &User) -> Status {
         extra => format!("map[string][]string{{{}}}", extra.join(", ")),
     };
     Status::bad_request(format!(
-        "requested &user.DefaultInfo{{Name:\"\", UID:{:?}, Groups:{groups}, Extra:{extra}}} without \
-         impersonating a user name",
+        "requested &user.DefaultInfo{{Name:\"\", UID:{:?}, Groups:{groups}, Extra:{extra}}} \
+         without impersonating a user name",
         user.uid
     ))
 }

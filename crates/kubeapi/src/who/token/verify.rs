@@ -148,8 +148,8 @@ impl Refused {
         Status::unauthorized()
     }
 
-    /// What one who reviews the token is told. Each way to read a token has its say: the first knows
-    /// only those that are nobody's.
+    /// What one who reviews the token is told. Each way to read a token has its say: the first
+    /// knows only those that are nobody's.
     pub fn to_reviewer(&self) -> String {
         match self {
             Self::TooLong | Self::Malformed | Self::Issuer(_) => Self::Malformed.to_string(),

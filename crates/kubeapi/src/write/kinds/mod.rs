@@ -9,6 +9,7 @@ pub mod service_account; // what each namespace is given
 pub mod pod; // what may change in a pod
 pub mod enrol; // what the cluster adds to a new pod
 pub mod container; // containers, their ports, probes and resources
+mod variable; // the variables of containers
 pub mod volume; // the volumes of a pod
 pub(super) mod selector; // label selectors in specs
 pub mod workload; // what runs pods
@@ -181,7 +182,10 @@ pub(super) fn check_status(update: &Update, new: &Value, old: &Value, faults: &m
     match update.target.resource() {
         ("", "namespaces") => namespace::check_status(new, faults),
         ("", "pods") => pod::check_status(new, old, faults),
-        ("", "services") => service::check_status(new, faults),
+        ("", "services") => service::status::check(new, faults),
+        ("certificates.k8s.io", "certificatesigningrequests") => {
+            rest::check_verdicts(new, old, faults);
+        }
         _ => {}
     }
 }

@@ -1,6 +1,8 @@
 //! The few rules of the remaining kinds: nodes, priority classes, signing requests, quotas,
 //! autoscalers, leases, budgets.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::container::check_not_negative;
@@ -52,7 +54,6 @@ pub(super) fn check_update(
     let fixed: &[&str] = match (group, plural) {
         ("scheduling.k8s.io", "priorityclasses") => &["value"],
         ("node.k8s.io", "runtimeclasses") => &["handler"],
-        ("certificates.k8s.io", "certificatesigningrequests") => &["spec"],
         _ => &[],
     };
     for key in fixed {
@@ -111,7 +112,8 @@ pub(super) fn prepare_signing_request(update: &Update, new: &mut Value, old: &Va
         |object: &Value| field::list(field::child(object, "status"), "conditions").to_vec();
     let (now, was) = (conditions(new), conditions(old));
     let mut kept: Vec<Value> = match part {
-        Part::Whole | Part::Finalize => return,
+        // What was asked for is not asked for anew.
+        Part::Whole | Part::Finalize => return field::copy(new, old, "spec"),
         Part::Approval => {
             let mut status = field::child(old, "status").clone();
             field::set(&mut status, "conditions", now);
@@ -247,10 +249,40 @@ fn check_priority(class: &Value, faults: &mut Faults) {
     }
 }
 
+/// A verdict on a request for a certificate stays, and there is one.
+pub(super) fn check_verdicts(new: &Value, old: &Value, faults: &mut Faults) {
+    let path = Path::new("status").child("conditions");
+    let has = |object: &Value, kind: &str| {
+        let conditions = field::list(field::child(object, "status"), "conditions");
+        conditions
+            .iter()
+            .any(|condition| field::text(condition, "type") == kind)
+    };
+    if has(new, "Approved") && has(new, "Denied") {
+        let conditions = field::list(field::child(new, "status"), "conditions").iter();
+        let kinds = conditions.map(|condition| field::text(condition, "type"));
+        let mut verdicts = kinds.filter(|kind| matches!(*kind, "Approved" | "Denied"));
+        let last = verdicts.next_back();
+        let why = "Approved and Denied conditions are mutually exclusive";
+        faults.invalid(&path, last.unwrap_or_default(), why);
+    }
+    for kind in ["Approved", "Denied", "Failed"] {
+        if has(old, kind) && !has(new, kind) {
+            let why = format!("updates may not remove a condition of type {kind:?}");
+            faults.forbidden(&path, why);
+        }
+    }
+}
+
 fn check_signing_request(spec: &Value, path: &Path, faults: &mut Faults) {
-    if field::text(spec, "request").is_empty() {
+    let request = field::child(spec, "request");
+    let bytes = STANDARD.decode(request.as_str().unwrap_or_default());
+    if !bytes.is_ok_and(|bytes| bytes.starts_with(b"-----BEGIN CERTIFICATE REQUEST-----")) {
         let why = "PEM block type must be CERTIFICATE REQUEST";
-        faults.invalid(&path.child("request"), "", why);
+        faults.invalid(&path.child("request"), request.clone(), why);
+    }
+    if field::list(spec, "usages").is_empty() {
+        faults.required(&path.child("usages"), "");
     }
     match field::text(spec, "signerName") {
         "" => faults.required(&path.child("signerName"), ""),
@@ -260,9 +292,6 @@ fn check_signing_request(spec: &Value, path: &Path, faults: &mut Faults) {
             faults.invalid(&path.child("signerName"), name, why);
         }
         _ => {}
-    }
-    if field::list(spec, "usages").is_empty() {
-        faults.required(&path.child("usages"), "usages must be set");
     }
     let lifetime = field::number(spec, "expirationSeconds");
     if let Some(seconds) = lifetime.filter(|seconds| *seconds < 600) {

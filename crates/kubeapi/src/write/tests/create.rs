@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::write::create::check_unstored;
 
 #[test]
 fn a_new_object_gets_an_identity_of_its_own() {
@@ -68,13 +69,20 @@ fn an_object_says_where_it_belongs_or_nothing() {
 
 #[test]
 fn a_version_cannot_be_asked_for() {
-    let mut body = config_map();
-    body["metadata"]["resourceVersion"] = json!("7");
-    let status = made(&config_maps(), body).unwrap_err();
+    let claimed = |version: &str| {
+        let mut body = config_map();
+        body["metadata"]["resourceVersion"] = json!(version);
+        check_unstored(&body)
+    };
+    let status = claimed("7").unwrap_err();
+    assert_eq!((status.code, status.reason), (500, ""));
     assert_eq!(
         status.message,
         "resourceVersion should not be set on objects to be created"
     );
+    for nothing in ["", "0", "word"] {
+        assert_eq!(claimed(nothing), Ok(()), "{nothing}");
+    }
 }
 
 #[test]

@@ -457,7 +457,7 @@ async fn a_custom_kind_comes_is_used_and_goes() {
         .await
         .unwrap();
     let late = cluster.create(&things, thing("late")).await.unwrap_err();
-    assert_eq!(late.code, 405, "{late}");
+    assert_eq!(late.code, 403, "{late}");
     assert_eq!(settle().await, 0);
     assert_eq!(cluster.read(&things, "t"), None);
     assert_eq!(cluster.read(&definitions, "things.example.com"), None);

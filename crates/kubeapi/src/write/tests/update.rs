@@ -108,8 +108,10 @@ fn identity_and_times_are_the_servers() {
     });
     assert_eq!(
         faults(status.unwrap_err()),
-        ["metadata.deletionTimestamp: Invalid value: \"1999-01-01T00:00:00Z\": field is \
-             immutable"; 2]
+        [
+            "metadata.deletionTimestamp: Invalid value: \"1999-01-01T00:00:00Z\": field is \
+             immutable"
+        ]
     );
 }
 
@@ -220,7 +222,9 @@ fn no_finalizer_is_added_to_what_is_going() {
     });
     assert_eq!(
         faults(status.unwrap_err()),
-        ["metadata.finalizers: Forbidden: no new finalizers can be added if the object is \
-             being deleted, found new finalizers []string{\"c/d\", \"z/z\"}"; 2]
+        [
+            "metadata.finalizers: Forbidden: no new finalizers can be added if the object is \
+             being deleted, found new finalizers []string{\"c/d\", \"z/z\"}"
+        ]
     );
 }

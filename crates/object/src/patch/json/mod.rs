@@ -296,10 +296,8 @@ impl Work {
         let value = match from.last() {
             None => self.document.clone(),
             Some(last) => match self.parent(from) {
-                Some(Value::Object(members)) => {
-                    let found = members.get(&last).cloned();
-                    found.ok_or_else(|| from.missing("copy", End::From))?
-                }
+                // Nothing is copied as null, as upstream's library does it.
+                Some(Value::Object(members)) => members.get(&last).cloned().unwrap_or_default(),
                 Some(Value::Array(items)) => {
                     let at = position(&last, items.len());
                     items[at.map_err(|reason| from.wrong("copy", End::From, reason))?].clone()

@@ -214,11 +214,11 @@ fn places_must_be_spelled_as_they_are() {
         into_itself.contains("missing destination path"),
         "{into_itself}"
     );
-    let nothing = refusal(
+    let nowhere = refusal(
         list(),
-        json!([{"op": "copy", "from": "/none", "path": "/b"}]),
+        json!([{"op": "copy", "from": "/none/b", "path": "/b"}]),
     );
-    assert!(nothing.contains("missing from path"), "{nothing}");
+    assert!(nowhere.contains("missing from path"), "{nowhere}");
 }
 
 #[test]
@@ -228,6 +228,11 @@ fn kubernetes_patience_is_kept() {
         json!([{"op": "replace", "path": "/a", "value": 1}]),
     );
     assert_eq!(replaced.unwrap(), json!({"a": 1}));
+    let copied = patch(
+        json!({}),
+        json!([{"op": "copy", "from": "/none", "path": "/b"}]),
+    );
+    assert_eq!(copied.unwrap(), json!({"b": null}));
     assert!(
         patch(
             json!({}),

@@ -16,7 +16,7 @@ fn a_service_shows_where_it_is_reachable() {
         "ClusterIP 10.0.0.1 <none> 80/TCP,53:30053/UDP"
     );
     assert_eq!(
-        service(json!({"clusterIP": "None"}), json!({})),
+        service(json!({"type": "ClusterIP", "clusterIP": "None"}), json!({})),
         "ClusterIP None <none> <none>"
     );
     let spec = json!({"type": "NodePort", "externalIPs": ["1.2.3.4", "5.6.7.8"]});

@@ -109,8 +109,8 @@ fn owner(node: &str, write: &Write<'_>, around: &Surroundings<'_>) -> Result<(),
     }
 }
 
-/// What a mirror of a file on a node cannot ask of the API, whoever makes it: the node runs what the
-/// file says, and not what the API adds.
+/// What a mirror of a file on a node cannot ask of the API, whoever makes it: the node runs what
+/// the file says, and not what the API adds.
 pub(crate) fn mirror_fault(pod: &Value) -> Option<&'static str> {
     pod["metadata"]["annotations"].get(MIRROR)?;
     let read: Pod = serde::Deserialize::deserialize(pod).ok()?;
@@ -120,7 +120,7 @@ pub(crate) fn mirror_fault(pod: &Value) -> Option<&'static str> {
         .flat_map(|volume| listed(&volume["projected"]["sources"]));
     if !read.spec.service_account_name.is_empty() {
         Some("a mirror pod may not reference service accounts")
-    } else if read.secrets().next().is_some() {
+    } else if read.secrets().any(|name| !name.is_empty()) {
         Some("a mirror pod may not reference secrets")
     } else if sources.any(|source| !source["serviceAccountToken"].is_null()) {
         Some("a mirror pod may not use ServiceAccountToken volume projections")

@@ -1,13 +1,16 @@
 //! Services: types, ports, families of addresses, and what cannot change.
 
 pub mod network; // which addresses and ports there are
+pub(in crate::write::kinds) mod status; // what load balancers write
 pub(super) mod assign; // who gets which
+mod warnings; // what its author should know
 
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
 pub use network::{AddressRange, Family, NODE_PORTS, Network};
+pub(in crate::write) use warnings::warnings;
 
 use crate::write::fault::{Faults, Path};
 use crate::write::{field, names};
@@ -145,36 +148,13 @@ fn check_each_address(given: &[String], path: &Path, faults: &mut Faults) -> boo
     right
 }
 
-/// What a load balancer says of itself.
-pub(super) fn check_status(service: &Value, faults: &mut Faults) {
-    let path = Path::new("status").child("loadBalancer").child("ingress");
-    let ingress = field::at(service, &["status", "loadBalancer"]);
-    for (index, point) in field::list(ingress, "ingress").iter().enumerate() {
-        let path = path.index(index);
-        let (address, mode) = (field::text(point, "ip"), field::text(point, "ipMode"));
-        if !address.is_empty() && address.parse::<IpAddr>().is_err() {
-            faults.invalid(&path.child("ip"), address, NOT_AN_ADDRESS);
-        }
-        let path = path.child("ipMode");
-        match (address, mode) {
-            ("", "") | (_, "VIP" | "Proxy") if address.is_empty() == mode.is_empty() => {}
-            (_, "") => faults.required(&path, "must be specified when `ip` is set"),
-            ("", _) => faults.forbidden(&path, "may not be specified when `ip` is not set"),
-            (_, other) => faults.unsupported(&path, other, &["Proxy", "VIP"]),
-        }
-    }
-}
-
 fn check_type(service: &Value, path: &Path, faults: &mut Faults) {
     let spec = field::child(service, "spec");
     match kind(service) {
         "" => faults.required(&path.child("type"), ""),
-        "ClusterIP" => {}
-        kind @ ("NodePort" | "LoadBalancer") => {
-            if headless(service) {
-                let why = format!("may not be set to 'None' for {kind} services");
-                faults.invalid(&path.child("clusterIPs").index(0), NONE, why);
-            }
+        kind @ ("NodePort" | "LoadBalancer") if headless(service) => {
+            let why = format!("may not be set to 'None' for {kind} services");
+            faults.invalid(&path.child("clusterIPs").index(0), NONE, why);
         }
         "ExternalName" => {
             for key in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {

@@ -236,3 +236,27 @@ fn a_node_reports_the_status_of_its_pods_and_no_labels_with_it() {
         );
     }
 }
+
+#[test]
+fn a_mirror_asks_nothing_of_the_api_whoever_makes_it() {
+    let mirror = |spec: Value| {
+        json!({
+            "metadata": {"annotations": {"kubernetes.io/config.mirror": "x"}}, "spec": spec,
+        })
+    };
+    let token = json!({"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}});
+    let cases = [
+        (json!({"serviceAccountName": "a"}), "service accounts"),
+        (
+            json!({"volumes": [{"secret": {"secretName": "s"}}]}),
+            "secrets",
+        ),
+        (json!({"volumes": [token]}), "ServiceAccountToken"),
+    ];
+    for (spec, words) in cases {
+        let fault = mirror_fault(&mirror(spec.clone()));
+        assert!(fault.is_some_and(|fault| fault.contains(words)), "{spec}");
+        assert_eq!(mirror_fault(&json!({"spec": spec})), None, "no mirror");
+    }
+    assert_eq!(mirror_fault(&mirror(json!({}))), None);
+}
