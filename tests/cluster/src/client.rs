@@ -13,7 +13,8 @@ use host::pki::Credential;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
-use hyper::{HeaderMap, Request, Response};
+use hyper::header::{HOST, HeaderValue};
+use hyper::{HeaderMap, Request, Response, Uri};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -149,7 +150,7 @@ impl Client {
         match self {
             Self::Http1(client) => {
                 client.ready().await?;
-                Ok(client.send_request(request).await?)
+                Ok(client.send_request(in_origin_form(request)).await?)
             }
             Self::Http2(client) => Ok(client.send_request(request).await?),
         }
@@ -167,4 +168,17 @@ impl Client {
             Self::Http2(client) => client.is_closed(),
         }
     }
+}
+
+/// A request as HTTP/1.1 has it: the path in its first line, the host in a header.
+fn in_origin_form(mut request: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
+    let uri = request.uri().clone();
+    let Some((host, path)) = uri.authority().zip(uri.path_and_query()) else {
+        return request;
+    };
+    if let Ok(host) = HeaderValue::from_str(host.as_str()) {
+        request.headers_mut().entry(HOST).or_insert(host);
+        *request.uri_mut() = Uri::from(path.clone());
+    }
+    request
 }

@@ -1,6 +1,8 @@
 //! The control plane: which programs it has, with which flags, in which order.
 
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -73,6 +75,27 @@ impl ControlPlane {
     }
 }
 
+/// Writes into a new etcd what nobody reads. An API server remembers changes since its start: now
+/// version 1 is before that, as in every cluster that has lived, and not sometimes its start.
+fn age(socket: &Path) -> std::io::Result<()> {
+    let body = r#"{"key": "YWdl", "value": ""}"#;
+    let length = body.len();
+    for _ in 0..3 {
+        let mut stream = UnixStream::connect(socket)?;
+        write!(
+            stream,
+            "POST /v3/kv/put HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        if !answer.starts_with("HTTP/1.1 200 ") {
+            return Err(std::io::Error::other(answer));
+        }
+    }
+    Ok(())
+}
+
 /// The folder of a control plane, and what is where in it.
 struct Rooms(PathBuf);
 
@@ -110,7 +133,8 @@ impl Rooms {
             .args(["--initial-cluster", "test=http://127.0.0.1:2380"]);
         let mut etcd = Running::start("etcd", command, &self.logs())?;
         let socket = self.0.join("etcd.sock");
-        etcd.wait_until(|| std::os::unix::net::UnixStream::connect(&socket).is_ok())?;
+        etcd.wait_until(|| UnixStream::connect(&socket).is_ok())?;
+        age(&socket).map_err(Error::file(&socket))?;
         Ok(etcd)
     }
 

@@ -60,7 +60,12 @@ impl<'a> Doors<'a> {
         if usable.is_none_or(Client::is_closed) {
             let door = self.door(person.as_ref());
             let door = door.map_err(|error| error.to_string())?;
-            let client = door.connect(Protocol::Http2).await;
+            // A server that says goodbye over HTTP/2 may take back what it has just answered.
+            let protocol = match person {
+                Some(_) => Protocol::Http2,
+                None => Protocol::Http1,
+            };
+            let client = door.connect(protocol).await;
             let client = client.map_err(|error| error.to_string())?;
             self.clients.insert(person.clone(), client);
         }

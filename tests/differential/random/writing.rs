@@ -107,12 +107,11 @@ fn create_and_delete(maker: &mut Maker) {
 
 /// Makes a body wrong, in a way that the answer must explain.
 fn spoil(maker: &mut Maker, body: &mut Value) -> bool {
-    match maker.lot.below(6) {
+    match maker.lot.below(5) {
         0 => body["metadata"]["name"] = json!("Not_A_Name"),
         1 => body["metadata"]["labels"] = json!({"color": "not a value"}),
         2 => body["metadata"]["namespace"] = json!("elsewhere"),
-        3 => body["metadata"]["resourceVersion"] = json!("5"),
-        4 => body["stray"] = json!({"a": 1}),
+        3 => body["stray"] = json!({"a": 1}),
         _ => body["metadata"]["finalizers"] = json!(["no-slash"]),
     }
     true

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fault::Faults;
-use super::{Stamp, Surroundings, Target, field, kinds, meta, shape};
+use super::{Stamp, Surroundings, Target, field, kinds, meta, names, shape};
 use crate::Status;
 use crate::custom;
 
@@ -42,13 +42,13 @@ pub fn create(
 }
 
 /// Refuses what claims to be stored already. A real server finds this out when it stores: after
-/// everything else was right, as a fault of its own, and not in a dry run.
+/// everything else was right, and not in a dry run.
 pub fn check_unstored(body: &Value) -> Result<(), Status> {
     let version = field::text(field::child(body, "metadata"), "resourceVersion");
     match version.parse::<u64>() {
         Ok(1..) => {
             let why = "resourceVersion should not be set on objects to be created";
-            Err(Status::new(500, "", why))
+            Err(Status::bad_request(why))
         }
         _ => Ok(()),
     }
@@ -68,10 +68,16 @@ pub(super) fn is_definition(target: &Target) -> bool {
     target.resource() == (custom::GROUP, "customresourcedefinitions")
 }
 
-/// What the author of an object should know.
-pub fn warnings(target: &Target, object: &Value) -> Vec<String> {
+/// What the author of an object should know. `old` is what it replaces.
+pub fn warnings(target: &Target, object: &Value, old: Option<&Value>) -> Vec<String> {
     if is_definition(target) {
         return custom::admit_create(&mut object.clone()).unwrap_or_default();
+    }
+    if target.kind.custom.is_some() {
+        let before = old.map(meta::finalizers).unwrap_or_default();
+        let mut added = meta::finalizers(object);
+        added.retain(|finalizer| !before.contains(finalizer));
+        return names::finalizer_warnings(&added);
     }
     let annotations = field::at(object, &["metadata", "annotations"]);
     match target.resource() {

@@ -1,6 +1,8 @@
 //! What a name, a label, an annotation or a finalizer may look like, and how a name is made from
 //! `generateName`.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use object::select::syntax::{LABEL_BYTES_MAX, SUBDOMAIN_BYTES_MAX};
@@ -42,11 +44,31 @@ pub fn rule(kind: &Kind) -> NameRule {
     }
 }
 
+/// Finalizers of Kubernetes' own.
+const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+
+/// What is said of finalizers that others may use as well: of custom kinds, which may have them.
+pub fn finalizer_warnings(added: &[&str]) -> Vec<String> {
+    let doubtful = |name: &&&str| !name.contains('/') && !STANDARD_FINALIZERS.contains(*name);
+    let sorted: BTreeSet<&str> = added.iter().filter(doubtful).copied().collect();
+    let warning = |name: &str| {
+        let path = if name.contains('.') {
+            " including a path (/)"
+        } else {
+            ""
+        };
+        format!(
+            "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name{path} to avoid \
+             accidental conflicts with other finalizer writers"
+        )
+    };
+    sorted.into_iter().map(warning).collect()
+}
+
 /// Finalizers are Kubernetes' own, or named with a domain.
 pub fn check_finalizer_names(finalizers: &[&str], path: &Path, faults: &mut Faults) {
-    let own = ["kubernetes", "orphan", "foregroundDeletion"];
     for (index, name) in finalizers.iter().enumerate() {
-        if !name.contains('/') && !own.contains(name) {
+        if !name.contains('/') && !STANDARD_FINALIZERS.contains(name) {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
             faults.invalid(&path.index(index), *name, why);
         }
@@ -294,6 +316,23 @@ fn no_more_than(length: usize) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn finalizers_that_others_may_use_are_warned_about() {
+        assert_eq!(finalizer_warnings(&["example.com/a", "orphan"]), [""; 0]);
+        let [domain, bare] = &finalizer_warnings(&["mine", "example.com"])[..] else {
+            panic!("two warnings")
+        };
+        assert!(
+            domain.starts_with("metadata.finalizers: \"example.com\": prefer"),
+            "{domain}"
+        );
+        assert!(
+            domain.contains("name including a path (/) to avoid"),
+            "{domain}"
+        );
+        assert!(bare.contains("\"mine\": prefer a domain-qualified finalizer name to avoid"));
+    }
 
     #[test]
     fn subdomains_are_lower_case_labels_joined_by_dots() {

@@ -308,17 +308,16 @@ impl Writes {
         let definition = self.definition_of(target, meta::name(body))?;
         let object = create::create(target, body.clone(), &self.stamp()?, &around)?;
         ask.admission.create(&object)?;
+        let warnings = create::warnings(target, &object, None);
         let name = ObjectName::new(target.namespace, meta::name(&object));
         let resource = target.kind.stored_as();
         if ask.dry_run == DryRun::All {
             return match self.existing(target, &resource, &name)? {
-                Some(existing) => Ok(Created::Taken(create::already_exists(
-                    target,
-                    &object,
-                    Some(&existing),
-                ))),
+                Some(existing) => {
+                    let status = create::already_exists(target, &object, Some(&existing));
+                    Ok(Created::Taken(status.warned(warnings)))
+                }
                 None => {
-                    let warnings = create::warnings(target, &object);
                     let object = create::with_claimed_version(object, body);
                     Ok(Created::Done(201, encoded(&object)?, warnings))
                 }
@@ -340,16 +339,12 @@ impl Writes {
         match self.authority.swap(swaps).await {
             Ok((outcomes, _durable)) => {
                 let stored = stored_bytes(target, outcomes)?;
-                Ok(Created::Done(
-                    201,
-                    stored,
-                    create::warnings(target, &object),
-                ))
+                Ok(Created::Done(201, stored, warnings))
             }
             Err(Refusal::Conflict { index: 0, .. }) => {
                 let existing = self.existing(target, &resource, &name)?;
                 let status = create::already_exists(target, &object, existing.as_ref());
-                Ok(Created::Taken(status))
+                Ok(Created::Taken(status.warned(warnings)))
             }
             Err(Refusal::Conflict { .. }) => Ok(Created::Moved),
             Err(refusal) => Err(refused(target, refusal)),
@@ -394,7 +389,7 @@ impl Writes {
                     Decision::Delete(last) => last,
                     Decision::Put(_) | Decision::Unchanged => stored,
                 };
-                warnings.extend(create::warnings(target, &stored));
+                warnings.extend(create::warnings(target, &stored, Some(&current.value)));
                 return Ok(Done {
                     code: 200,
                     body: encoded(&stored)?,
