@@ -56,7 +56,7 @@ func run() error {
 	list := flags.Bool("list", false, "print the names of the checks and end")
 	seed := flags.Uint64("seed", 1, "what the writers' random choices begin with")
 	parallel := flags.Int("parallel", 3, "how many checks run at the same time")
-	patience := flags.Duration("timeout", 5*time.Minute, "the most that a check may take")
+	patience := flags.Duration("timeout", 10*time.Minute, "the most that a check may take")
 	keeps := flags.Duration("history-min", time.Minute, "how long the server keeps each change")
 	forgets := flags.Duration("history-max", 80*time.Second,
 		"how long it may keep one, however many there are")

@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long the controller may take until everything is as it should be.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // Check is the check.
 var Check = check.Check{Name: "controller", Run: run}
@@ -63,6 +63,11 @@ func (d *driver) drive(ctx context.Context, scheme *runtime.Scheme) error {
 	if err := d.users(ctx, 0); err != nil {
 		return err
 	}
+	// It is stopped in the middle of its work, but not before it has begun: client-go's reflectors
+	// cannot be stopped while they wait for a server that is not ready for a new kind.
+	if err := first.began(ctx); err != nil {
+		return err
+	}
 	if err := first.stop(); err != nil {
 		return fmt.Errorf("first manager: %w", err)
 	}
@@ -104,6 +109,16 @@ func (d *driver) start(ctx context.Context, scheme *runtime.Scheme) (*program, e
 	p := &program{reconciler: reconciler, cancel: cancel, done: make(chan error, 1)}
 	go func() { p.done <- manager.Start(ctx) }()
 	return p, nil
+}
+
+// began waits until the controller has done some work.
+func (p *program) began(ctx context.Context) error {
+	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) { return p.reconciler.rounds.Load() >= 50, nil })
+	if err != nil {
+		return fmt.Errorf("the controller has done %d rounds: %w", p.reconciler.rounds.Load(), err)
+	}
+	return nil
 }
 
 func (p *program) stop() error {

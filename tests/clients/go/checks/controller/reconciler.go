@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -126,6 +127,8 @@ func manager(
 		LeaderElectionID:              "widgets",
 		LeaderElectionNamespace:       namespace,
 		LeaderElectionReleaseOnCancel: true,
+		// As long as it takes: the check as a whole has its time.
+		GracefulShutdownTimeout: ptr.To(time.Duration(-1)),
 		// Its second life, in the same process, has the name of the first.
 		Controller: config.Controller{
 			SkipNameValidation: ptr.To(true), MaxConcurrentReconciles: 8,
