@@ -158,5 +158,5 @@ const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 const RANDOM_STEPS: u64 = 2_000;
 
 /// What the corpus must have at least, so that it does not shrink unseen.
-const REQUESTS_MIN: usize = 200;
-const STREAMS_MIN: usize = 60;
+const REQUESTS_MIN: usize = 1_500;
+const STREAMS_MIN: usize = 150;

@@ -58,8 +58,8 @@ pub fn finalizer_warnings(added: &[&str]) -> Vec<String> {
             ""
         };
         format!(
-            "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name{path} to avoid \
-             accidental conflicts with other finalizer writers"
+            "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name{path} to \
+             avoid accidental conflicts with other finalizer writers"
         )
     };
     sorted.into_iter().map(warning).collect()
