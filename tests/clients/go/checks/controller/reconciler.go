@@ -132,6 +132,9 @@ func manager(
 		// Its second life, in the same process, has the name of the first.
 		Controller: config.Controller{
 			SkipNameValidation: ptr.To(true), MaxConcurrentReconciles: 8,
+			// The other queue of controller-runtime 0.24 can lock itself up when it is shut down
+			// while its workers are at work, whichever server they work with.
+			UsePriorityQueue: ptr.To(false),
 		},
 	})
 	if err != nil {
