@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use cluster::Site;
 use host::Clock;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::compare::{self, Finding, Turn, What, Whose};
 use crate::conversation::{Conversation, Size};
-use crate::normal::{self, Pair};
+use crate::normal::{self, Kind, Side};
 use crate::servers::Servers;
 use crate::{play, report};
 
@@ -65,28 +67,53 @@ pub(crate) fn conversations(words: &str) -> Vec<Conversation> {
 
 /// Plays conversations, several at a time, and prints what is found as it is found.
 pub(crate) async fn play_all(servers: &Arc<Servers>, all: Vec<Conversation>) -> Outcome {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
-    let mut playing = JoinSet::new();
     let mut outcome = Outcome {
         conversations: all.len(),
         ..Outcome::default()
     };
-    for conversation in all {
+    for conversation in &all {
         let size = conversation.size();
         outcome.size.requests += size.requests;
         outcome.size.streams += size.streams;
-        let (servers, places) = (servers.clone(), places.clone());
+    }
+    let all = all.into_iter().map(|conversation| {
+        let servers = servers.clone();
+        async move { play_one(&servers, &conversation).await }
+    });
+    some_at_a_time(all, |played| {
+        outcome.differences += played.findings.len();
+        eprint!("{}", played.text);
+    })
+    .await;
+    outcome
+}
+
+/// Plays several at a time, and takes each result as it comes.
+pub(crate) async fn some_at_a_time<F>(all: impl Iterator<Item = F>, mut take: impl FnMut(F::Output))
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    next_second().await;
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let mut playing = JoinSet::new();
+    for one in all {
+        let places = places.clone();
         playing.spawn(async move {
             let _place = places.acquire_owned().await;
-            play_one(&servers, &conversation).await
+            one.await
         });
     }
     while let Some(played) = playing.join_next().await {
-        let played = played.expect("playing does not panic");
-        outcome.differences += played.findings.len();
-        eprint!("{}", played.text);
+        take(played.expect("playing does not panic"));
     }
-    outcome
+}
+
+/// Waits for the next second of the clock. Times of objects have no parts of a second: what a
+/// server made before its first conversation can then be told from what it makes in it.
+async fn next_second() {
+    let parts = Clock::machine().wall().subsec_nanosecond().unsigned_abs();
+    let left = Duration::from_secs(1).saturating_sub(Duration::from_nanos(parts.into()));
+    tokio::time::sleep(left).await;
 }
 
 /// Plays one conversation against both servers, and compares.
@@ -100,17 +127,21 @@ pub(crate) async fn play_one(servers: &Servers, conversation: &Conversation) -> 
         (Ok(real), Ok(ours)) => (real, ours),
         (real, ours) => return Played::not_begun(conversation, real.err(), ours.err()),
     };
-    let lines: Vec<_> = real
-        .iter()
-        .map(|told| (told.step, told.request.clone()))
-        .collect();
-    let pair = Pair {
-        real: real.into_iter().map(|told| told.answer).collect(),
-        ours: ours.into_iter().map(|told| told.answer).collect(),
+    let told = real.told.iter();
+    let lines: Vec<_> = told.map(|told| (told.step, told.request.clone())).collect();
+    let side = |kind, site: &Site, played: play::Played| Side {
+        kind,
+        server: site.address().to_owned(),
+        began: played.began,
+        answers: played
+            .told
+            .into_iter()
+            .map(|told| (told.at, told.answer))
+            .collect(),
     };
-    let addresses = [servers.real.address(), servers.ours.address()];
-    let now = Clock::machine().wall();
-    let pair = normal::normalise(pair, &conversation.text, addresses, now);
+    let real = side(Kind::Real, &servers.real, real);
+    let ours = side(Kind::Ours, &servers.ours, ours);
+    let pair = normal::normalise(real, ours, &conversation.text);
     let answers = pair.real.into_iter().zip(pair.ours);
     let turns = lines.iter().zip(answers);
     let turns: Vec<Turn<'_>> = turns

@@ -24,7 +24,7 @@ pub(crate) fn findings(conversation: &Conversation, findings: &[Finding]) -> Str
                 let whose = match whose {
                     Whose::Both => "both servers",
                     Whose::Real => "the real server",
-                    Whose::One => "not begun",
+                    Whose::One => "its namespace",
                 };
                 put(&mut text, format_args!("    {whose}: {why}"));
             }

@@ -151,6 +151,11 @@ impl Status {
         Self::new(406, "NotAcceptable", message)
     }
 
+    /// 406: what is asked for has not the shape in which it is asked for.
+    pub fn other_shape(message: impl Into<String>) -> Self {
+        Self::new(406, "NotAcceptable", message)
+    }
+
     /// 410: the history that is asked for is gone.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)

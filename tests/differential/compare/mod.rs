@@ -9,7 +9,7 @@ mod tests;
 
 use serde_json::Value;
 
-use crate::conversation::{Conversation, Step, Subset};
+use crate::conversation::{Conversation, Mark, Step, Subset};
 pub(crate) use paths::Difference;
 
 /// One answer of both sides, made alike, with where it stands.
@@ -61,7 +61,7 @@ pub(crate) enum Whose {
 }
 
 /// Keys of an answer which say that it did not come as asked. On the real side, that is the file's
-/// fault, whatever our side did.
+/// fault, whatever our side did; on ours it is never excused.
 const FAILED: [&str; 2] = ["missing", "broken"];
 
 /// Compares what both sides answered.
@@ -86,10 +86,18 @@ pub(crate) fn findings(conversation: &Conversation, turns: Vec<Turn<'_>>) -> Vec
                 let why = crate::values::text_of(why);
                 finding(What::Failed { whose, why })
             }));
-            let unexcused = excuses.compare(turn.real.clone(), &turn.ours);
-            if failed.is_none() && !unexcused.is_empty() {
+            let mut unexcused = excuses.compare(turn.real.clone(), &turn.ours);
+            // That the real server failed is told already; what came before is compared too.
+            let told = |path: &str| failed.is_some() && FAILED.contains(&path);
+            unexcused.retain(|difference| !told(&difference.path));
+            if !unexcused.is_empty() {
                 found.push(finding(What::Differs(unexcused)));
             }
+            found.extend(
+                excuses
+                    .miscounted(&turn.ours)
+                    .map(|why| finding(What::Listed(why))),
+            );
         }
         found.extend(excuses.unused().map(|why| Finding {
             step: index,
@@ -103,8 +111,8 @@ pub(crate) fn findings(conversation: &Conversation, turns: Vec<Turn<'_>>) -> Vec
 /// What a step says of its differences, and whether it was true.
 struct Excuses<'a> {
     step: &'a Step,
-    /// For each path of each @differs, whether it covered something.
-    differs: Vec<(u32, &'a str, bool)>,
+    /// For each mark of each @differs, whether it covered something.
+    differs: Vec<(u32, &'a Mark, bool)>,
     /// For each @subset, whether something was left out.
     subsets: Vec<bool>,
 }
@@ -112,8 +120,8 @@ struct Excuses<'a> {
 impl<'a> Excuses<'a> {
     fn new(step: &'a Step) -> Self {
         let differs = step.differs.iter().flat_map(|differs| {
-            let paths = differs.paths.iter();
-            paths.map(|path| (differs.entry, path.as_str(), false))
+            let marks = differs.marks.iter();
+            marks.map(|mark| (differs.entry, mark, false))
         });
         Self {
             step,
@@ -130,8 +138,8 @@ impl<'a> Excuses<'a> {
         let mut differences = paths::differences(&real, ours);
         differences.retain(|difference| {
             let mut excused = false;
-            for (_, path, used) in &mut self.differs {
-                if paths::covers(path, &difference.path) {
+            for (_, mark, used) in &mut self.differs {
+                if is_excused(mark, difference) {
                     *used = true;
                     excused = true;
                 }
@@ -141,11 +149,32 @@ impl<'a> Excuses<'a> {
         differences
     }
 
+    /// What is said of how many entries our side has, and not so.
+    fn miscounted(&self, ours: &Value) -> impl Iterator<Item = String> {
+        self.step.subsets.iter().filter_map(|subset| {
+            let Subset { entry, path, .. } = subset;
+            let count = paths::count(ours, path);
+            let why = format!(
+                "@subset {entry} {path}: ours has {count}, not {}",
+                subset.ours
+            );
+            (count != subset.ours).then_some(why)
+        })
+    }
+
     /// What is said and not so any more.
     fn unused(&self) -> impl Iterator<Item = String> {
         let differs = self.differs.iter().filter(|(_, _, used)| !used);
-        let differs = differs.map(|(entry, path, _)| {
-            format!("@differs {entry} {path}: it does not differ (any more)")
+        let differs = differs.map(|(entry, mark, _)| match mark {
+            Mark { path, ours: None } => {
+                format!("@differs {entry} {path}: it does not differ (any more)")
+            }
+            Mark {
+                path,
+                ours: Some(ours),
+            } => {
+                format!("@differs {entry} {path}={ours}: it does not differ (any more) so")
+            }
         });
         let subsets = self.step.subsets.iter().zip(&self.subsets);
         let subsets = subsets.filter(|(_, used)| !**used).map(|(subset, _)| {
@@ -153,5 +182,22 @@ impl<'a> Excuses<'a> {
             format!("@subset {entry} {path}: the real server has no more than we (any more)")
         });
         differs.chain(subsets)
+    }
+}
+
+/// Whether a mark covers a difference. A failure is never covered, and a status only by a mark that
+/// names it: `*` stands for all the rest.
+fn is_excused(mark: &Mark, difference: &Difference) -> bool {
+    let path = difference.path.as_str();
+    let named = mark.path == path;
+    if FAILED.contains(&path) || (path == "status" && !named) {
+        return false;
+    }
+    match &mark.ours {
+        None => paths::covers(&mark.path, path),
+        Some(wanted) => {
+            let ours = difference.ours.as_ref().map(crate::values::text_of);
+            named && ours.as_ref() == Some(wanted)
+        }
     }
 }

@@ -48,8 +48,7 @@ fn gather(real: Option<&Value>, ours: Option<&Value>, path: &str, found: &mut Ve
     }
 }
 
-/// Whether a path of a directive is this path or one above it. `*` stands for any one key, and at
-/// the end for everything.
+/// Whether a path of a directive is this path or one above it. `*` stands for any one key.
 pub(super) fn covers(pattern: &str, path: &str) -> bool {
     let mut parts = path.split('.');
     let fits = |wanted: &str| match (wanted, parts.next()) {
@@ -57,6 +56,29 @@ pub(super) fn covers(pattern: &str, path: &str) -> bool {
         (wanted, part) => part == Some(wanted),
     };
     pattern.split('.').all(fits)
+}
+
+/// How many entries there are in the lists and maps at a path, together.
+pub(super) fn count(value: &Value, path: &str) -> usize {
+    let (part, rest) = match path.split_once('.') {
+        Some((part, rest)) => (part, rest),
+        None => (path, ""),
+    };
+    let fits = |name: &str| part == "*" || part == name;
+    match value {
+        Value::Array(entries) if path.is_empty() => entries.len(),
+        Value::Object(fields) if path.is_empty() => fields.len(),
+        Value::Array(entries) => {
+            let entries = entries.iter().enumerate();
+            let below = entries.filter(|(index, _)| fits(&index.to_string()));
+            below.map(|(_, entry)| count(entry, rest)).sum()
+        }
+        Value::Object(fields) => {
+            let below = fields.iter().filter(|(name, _)| fits(name));
+            below.map(|(_, field)| count(field, rest)).sum()
+        }
+        _ => 0,
+    }
 }
 
 /// Takes what our side has not out of a list or map of the real side; says whether there was

@@ -61,7 +61,7 @@ fn listed_differences_are_excused_with_all_below_them() {
 #[test]
 fn an_excuse_for_what_is_alike_is_out_of_date() {
     let value = json!({"body": {"a": 1, "list": [1]}});
-    let directives = "# @differs 4 body.a\n# @subset 5 body.list\n";
+    let directives = "# @differs 4 body.a\n# @subset 5 body.list 1\n";
     let found = judged(directives, value.clone(), value);
     let [What::Listed(differs), What::Listed(subset)] = found.as_slice() else {
         panic!("{found:?}")
@@ -74,9 +74,12 @@ fn an_excuse_for_what_is_alike_is_out_of_date() {
 fn of_a_subset_only_our_entries_are_compared() {
     let real = json!({"body": {"groups": [{"name": "a", "v": 1}, {"name": "b"}, {"name": "c"}]}});
     let ours = json!({"body": {"groups": [{"name": "a", "v": 1}, {"name": "c"}]}});
-    let subset = "# @subset 5 body.groups name\n";
+    let subset = "# @subset 5 body.groups name 2\n";
     assert_eq!(judged(subset, real.clone(), ours), []);
-    let other = json!({"body": {"groups": [{"name": "a", "v": 2}]}});
+    let fewer = json!({"body": {"groups": [{"name": "a", "v": 1}]}});
+    let why = "@subset 5 body.groups: ours has 1, not 2".to_owned();
+    assert_eq!(judged(subset, real.clone(), fewer), [What::Listed(why)]);
+    let other = json!({"body": {"groups": [{"name": "a", "v": 2}, {"name": "c"}]}});
     let expected = vec![difference(
         "body.groups.0.v",
         Some(json!(1)),
@@ -99,10 +102,10 @@ fn of_a_subset_only_our_entries_are_compared() {
 fn subsets_of_maps_and_inside_every_entry_are_left_out() {
     let real = json!({"body": {"l": [{"m": {"x": 1, "y": 2}}, {"m": {"x": 3, "y": 4}}]}});
     let ours = json!({"body": {"l": [{"m": {"x": 1}}, {"m": {"x": 3}}]}});
-    assert_eq!(judged("# @subset 5 body.l.*.m\n", real, ours), []);
+    assert_eq!(judged("# @subset 5 body.l.*.m 2\n", real, ours), []);
     let real = json!({"body": {"paths": ["/a", "/b"]}});
     let ours = json!({"body": {"paths": ["/b"]}});
-    assert_eq!(judged("# @subset 5 body.paths\n", real, ours), []);
+    assert_eq!(judged("# @subset 5 body.paths 1\n", real, ours), []);
 }
 
 #[test]
@@ -117,4 +120,41 @@ fn what_the_real_server_does_not_do_is_the_files_fault_even_where_both_agree() {
         matches!(ours_alone.as_slice(), [What::Differs(_)]),
         "{ours_alone:?}"
     );
+}
+
+#[test]
+fn what_came_before_both_failed_is_compared() {
+    let told = |events: Value| json!({"event": events, "missing": "nothing came"});
+    let found = judged("", told(json!([{"type": "ADDED"}])), told(json!([])));
+    let event = difference("event.0", Some(json!({"type": "ADDED"})), None);
+    let [What::Failed { whose, .. }, What::Differs(differences)] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert_eq!((*whose, differences), (Whose::Both, &vec![event]));
+}
+
+#[test]
+fn no_mark_excuses_that_our_side_failed() {
+    let real = json!({"status": 200, "body": 1});
+    for failed in FAILED {
+        let ours = json!({failed: "no answer"});
+        let found = judged("# @differs 1 status=422 *\n", real.clone(), ours);
+        let [What::Differs(differences), ..] = found.as_slice() else {
+            panic!("{found:?}")
+        };
+        let paths: Vec<_> = differences.iter().map(|one| one.path.as_str()).collect();
+        assert_eq!(paths, [failed, "status"]);
+    }
+}
+
+#[test]
+fn a_status_is_excused_only_as_it_is_marked() {
+    let answer = |status: u16| json!({"status": status, "body": status});
+    let marked = "# @differs 1 status=422 *\n";
+    assert_eq!(judged(marked, answer(500), answer(422)), []);
+    let status = |ours: u16| difference("status", Some(json!(500)), Some(json!(ours)));
+    let found = judged(marked, answer(500), answer(404));
+    assert_eq!(found[0], What::Differs(vec![status(404)]));
+    let found = judged("# @differs 1 *\n", answer(500), answer(422));
+    assert_eq!(found, [What::Differs(vec![status(422)])]);
 }

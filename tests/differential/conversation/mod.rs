@@ -128,7 +128,16 @@ pub(crate) struct Differs {
     /// The entry in docs/conformance.md.
     pub(crate) entry: u32,
     /// Where.
-    pub(crate) paths: Vec<String>,
+    pub(crate) marks: Vec<Mark>,
+}
+
+/// A place that differs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Where; all that is below it differs too.
+    pub(crate) path: String,
+    /// What our side has there, where the mark says so.
+    pub(crate) ours: Option<String>,
 }
 
 /// A list or map of which the real server has more.
@@ -140,6 +149,8 @@ pub(crate) struct Subset {
     pub(crate) path: String,
     /// What tells its entries apart; nothing for maps and for lists of plain values.
     pub(crate) key: Option<String>,
+    /// How many entries our side has, in all places of the path together.
+    pub(crate) ours: usize,
 }
 
 /// What is wrong with a file.

@@ -1,6 +1,7 @@
 //! Text into steps.
 
-use super::{Act, Ask, BadFile, Bookmarks, Conversation, Count, Differs, Step, Subset, Until, Who};
+use super::{Act, Ask, BadFile, Bookmarks, Conversation, Count};
+use super::{Differs, Mark, Step, Subset, Until, Who};
 use crate::values::{Names, Template};
 
 /// A thing that can be wrong in a line, without its place.
@@ -120,13 +121,16 @@ impl Reader<'_> {
             ("repeat", [times]) => said.repeat = times.parse().map_err(|_| not_a_number(times))?,
             ("differs", [entry, paths @ ..]) if !paths.is_empty() => said.differs.push(Differs {
                 entry: entry.parse().map_err(|_| not_a_number(entry))?,
-                paths: paths.iter().map(ToString::to_string).collect(),
+                marks: paths.iter().map(|word| mark(word)).collect::<Line<_>>()?,
             }),
-            ("subset", [entry, path, key @ ..]) if key.len() < 2 => said.subsets.push(Subset {
-                entry: entry.parse().map_err(|_| not_a_number(entry))?,
-                path: (*path).to_owned(),
-                key: key.first().map(ToString::to_string),
-            }),
+            ("subset", [entry, path, key @ .., ours]) if key.len() < 2 => {
+                said.subsets.push(Subset {
+                    entry: entry.parse().map_err(|_| not_a_number(entry))?,
+                    path: (*path).to_owned(),
+                    key: key.first().map(ToString::to_string),
+                    ours: ours.parse().map_err(|_| not_a_number(ours))?,
+                });
+            }
             _ => {
                 return Err(format!(
                     "no directive @{kind} with {} words after it; see README.md beside the folders",
@@ -271,6 +275,21 @@ impl Reader<'_> {
 /// Also one that no server knows: how it is refused can be compared.
 fn is_method(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+/// A place that differs. Which status ours is must be said: any other would be a fault of ours.
+fn mark(word: &str) -> Line<Mark> {
+    let (path, ours) = match word.split_once('=') {
+        Some((path, ours)) => (path, Some(ours.to_owned())),
+        None => (word, None),
+    };
+    match (path, &ours) {
+        ("status", None) => Err("status=CODE: say which status ours is".to_owned()),
+        (path, _) => Ok(Mark {
+            path: path.to_owned(),
+            ours,
+        }),
+    }
 }
 
 fn plain_name(name: &str) -> Line<String> {

@@ -16,7 +16,7 @@ const LIFE: &str = r#"# A life.
 ### it is made
 # It has one key.
 # @name made
-# @differs 3 body.message header.warning
+# @differs 3 status=422 body.message
 POST /api/v1/namespaces/{{ns}}/configmaps
 Content-Type: application/json
 Warning: {{ns}}
@@ -47,7 +47,12 @@ fn a_step_is_its_title_its_directives_and_its_request() {
     assert_eq!((made.line, made.title.as_str()), (3, "it is made"));
     assert_eq!(made.name.as_deref(), Some("made"));
     assert_eq!(made.differs[0].entry, 3);
-    assert_eq!(made.differs[0].paths, ["body.message", "header.warning"]);
+    let mark = |path: &str, ours: Option<&str>| Mark {
+        path: path.to_owned(),
+        ours: ours.map(str::to_owned),
+    };
+    let marks = [mark("status", Some("422")), mark("body.message", None)];
+    assert_eq!(made.differs[0].marks, marks);
     let Act::Ask(ask) = &made.act else {
         panic!("{:?}", made.act)
     };
@@ -118,6 +123,17 @@ fn what_a_file_says_wrong_is_named_with_its_line() {
         ("### a\n# @name a.b\nGET /\n", 2, "letters, digits"),
         ("### a\n# @repeat x\nGET /\n", 2, "not a number"),
         ("### a\n# @differs 3\nGET /\n", 2, "no directive @differs"),
+        ("### a\n# @differs 3 status\nGET /\n", 2, "status=CODE"),
+        (
+            "### a\n# @subset 3 body.items\nGET /\n",
+            2,
+            "no directive @subset",
+        ),
+        (
+            "### a\n# @subset 3 body.items name\nGET /\n",
+            2,
+            "not a number",
+        ),
         ("### a\n# @as root\nGET /\n", 2, "@as admin"),
         (
             "### a\n# @watch w\n# @repeat 2\nGET /\n",

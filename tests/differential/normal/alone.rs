@@ -4,46 +4,55 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::LazyLock;
 
-use jiff::{SignedDuration, Timestamp};
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use jiff::Timestamp;
 use regex_lite::{Captures, Regex};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+use super::times::Moment;
+use super::{Kind, Side};
 
 /// What the rules need to know of one side.
-pub(crate) struct Circumstances<'a> {
+pub(super) struct Circumstances<'a> {
+    kind: Kind,
     /// The conversation's own words.
     said: &'a str,
     /// The server's address with its port.
-    server: &'a str,
-    /// When the conversation was played.
-    now: Timestamp,
+    server: String,
+    /// When the conversation began.
+    began: Timestamp,
+    /// When the answer was there.
+    pub(super) at: Timestamp,
     /// Names that the server made up, and what is written for them.
     generated: BTreeMap<String, String>,
 }
 
-/// A time this near to the playing was read from the server's clock; others were sent by us, and
-/// must come back as they should.
-const RECENT: SignedDuration = SignedDuration::from_hours(24);
-
 impl<'a> Circumstances<'a> {
-    pub(crate) fn new(answers: &[Value], said: &'a str, server: &'a str, now: Timestamp) -> Self {
+    pub(super) fn new(side: &Side, said: &'a str) -> Self {
         let mut generated = BTreeMap::new();
-        for answer in answers {
+        for (_, answer) in &side.answers {
             gather_generated(answer, said, &mut generated);
         }
         Self {
+            kind: side.kind,
             said,
-            server,
-            now,
+            server: side.server.clone(),
+            began: side.began,
+            at: side.began,
             generated,
         }
     }
 
     /// Applies every rule of this module to a value.
-    pub(crate) fn apply(&self, value: Value) -> Value {
+    pub(super) fn apply(&self, value: Value) -> Value {
         match value {
             Value::Object(fields) => Value::Object(self.fields(fields)),
             Value::Array(items) => items.into_iter().map(|item| self.apply(item)).collect(),
-            Value::String(text) => Value::String(self.text(&text)),
+            Value::String(text) => match self.token(&text) {
+                Some(token) => token,
+                None => Value::String(self.text(&text)),
+            },
             plain => plain,
         }
     }
@@ -64,8 +73,8 @@ impl<'a> Circumstances<'a> {
                     .map(|column| self.column(column))
                     .collect(),
                 // Upstream finds some faults several times and names them as often; the list of
-                // differences has it.
-                ("causes", Value::Array(causes)) => {
+                // differences has it. We do not.
+                ("causes", Value::Array(causes)) if self.kind == Kind::Real => {
                     let mut once: Vec<Value> = Vec::new();
                     for cause in causes.into_iter().map(|cause| self.apply(cause)) {
                         if !once.contains(&cause) {
@@ -80,6 +89,8 @@ impl<'a> Circumstances<'a> {
                 ("message", Value::String(text)) => Value::String(message(&self.text(&text))),
                 // Prose for people, which each server has of its own.
                 ("kubernetes.io/description", Value::String(_)) => "<description>".into(),
+                // Times in a token.
+                ("exp" | "iat" | "nbf" | "warnafter", Value::Number(time)) => self.seconds(time),
                 // Where a server says it can be reached.
                 ("serverAddress", Value::String(_)) => Value::String("<server>".to_owned()),
                 (_, value) => self.apply(value),
@@ -150,17 +161,35 @@ impl<'a> Circumstances<'a> {
         }
     }
 
+    /// What a service account's token says. Each cluster has a key of its own, and signs with it.
+    fn token(&self, text: &str) -> Option<Value> {
+        let whole = TOKEN.find(text)?.as_str() == text;
+        if !whole || self.said.contains(text) {
+            return None;
+        }
+        let decoded = |part: &str| {
+            let bytes = BASE64_URL_SAFE_NO_PAD.decode(part).ok()?;
+            serde_json::from_slice::<Value>(&bytes).ok()
+        };
+        let mut parts = text.split('.');
+        let mut head = decoded(parts.next()?)?;
+        if let Some(key) = head.get_mut("kid") {
+            *key = "<key>".into();
+        }
+        let claims = decoded(parts.next()?)?;
+        Some(json!({"<token>": {"head": head, "claims": self.apply(claims)}}))
+    }
+
     fn text(&self, text: &str) -> String {
         // Each cluster has an authority of its own; its certificate is text or base64 of it.
         if (text.starts_with(PEM) || text.starts_with(PEM_IN_BASE64)) && !self.said.contains(text) {
             return "<certificate>".to_owned();
         }
-        let mut text = text.replace(self.server, "<server>");
+        let mut text = text.replace(&self.server, "<server>");
         for (name, written) in &self.generated {
             text = text.replace(name.as_str(), written);
         }
         let text = TOKEN_VOLUME.replace_all(&text, "$name-<suffix>");
-        // Service account tokens are signed with a cluster's own key.
         let text = TOKEN.replace_all(&text, |found: &Captures<'_>| {
             match self.said.contains(&found[0]) {
                 true => found[0].to_owned(),
@@ -174,18 +203,29 @@ impl<'a> Circumstances<'a> {
     /// A time of the server's clock, with its form: whole seconds and parts of them are different
     /// types, and clients parse them as such.
     fn time(&self, text: &str) -> String {
-        let time = text.parse::<Timestamp>();
-        let recent = time.is_ok_and(|time| time.duration_since(self.now).abs() < RECENT);
-        if !recent {
+        let word = text.parse::<Timestamp>().ok().and_then(|time| {
+            let moment = Moment::of(time, self.began, self.at)?;
+            (!self.said.contains(text)).then_some(moment)
+        });
+        let Some(word) = word else {
             return text.to_owned();
-        }
+        };
         let form: String = text[TIME_LETTERS..]
             .chars()
             .map(|c| if c.is_ascii_digit() { '0' } else { c })
             .collect();
         match form.as_str() {
-            "Z" => "<time>".to_owned(),
-            form => format!("<time{form}>"),
+            "Z" => format!("<{word}>"),
+            form => format!("<{word} {form}>"),
+        }
+    }
+
+    /// A time of the server's clock in seconds since 1970.
+    fn seconds(&self, time: serde_json::Number) -> Value {
+        let read = time.as_i64().and_then(|s| Timestamp::from_second(s).ok());
+        match read.and_then(|time| Moment::of(time, self.began, self.at)) {
+            Some(moment) => Value::String(format!("<{moment}>")),
+            None => Value::Number(time),
         }
     }
 }

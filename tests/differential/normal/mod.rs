@@ -5,6 +5,7 @@
 //! agree if the same things are equal, and in the same order, in both.
 
 mod alone; // what one side's values say by themselves
+mod times; // times of a server's clock, by how they lie to the conversation
 mod pairs; // uids and versions, numbered by what stands in the same place on both sides
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,25 @@ mod tests;
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub(crate) use alone::Circumstances;
+use alone::Circumstances;
+
+/// What one server answered.
+pub(crate) struct Side {
+    pub(crate) kind: Kind,
+    /// The server's address with its port.
+    pub(crate) server: String,
+    /// When the conversation began.
+    pub(crate) began: Timestamp,
+    /// Its answers, each with when it was there.
+    pub(crate) answers: Vec<(Timestamp, Value)>,
+}
+
+/// Which side it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Real,
+    Ours,
+}
 
 /// The answers of both sides, made alike.
 pub(crate) struct Pair {
@@ -23,15 +42,20 @@ pub(crate) struct Pair {
 /// Makes the answers of two servers to the same conversation alike.
 ///
 /// `said` is the conversation's text: what it says itself is the same on both sides and is kept.
-pub(crate) fn normalise(pair: Pair, said: &str, servers: [&str; 2], now: Timestamp) -> Pair {
-    let alone = |answers: Vec<Value>, server: &str| -> Vec<Value> {
-        let circumstances = Circumstances::new(&answers, said, server, now);
-        let answers = answers.into_iter();
-        answers.map(|answer| circumstances.apply(answer)).collect()
+pub(crate) fn normalise(real: Side, ours: Side, said: &str) -> Pair {
+    let alone = |side: Side| -> Vec<Value> {
+        let mut circumstances = Circumstances::new(&side, said);
+        let answers = side.answers.into_iter();
+        answers
+            .map(|(at, answer)| {
+                circumstances.at = at;
+                circumstances.apply(answer)
+            })
+            .collect()
     };
     let mut pair = Pair {
-        real: alone(pair.real, servers[0]),
-        ours: alone(pair.ours, servers[1]),
+        real: alone(real),
+        ours: alone(ours),
     };
     pairs::number(&mut pair, said);
     pair

@@ -1,5 +1,7 @@
 //! What is made alike, and what must stay different.
 
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::json;
 
 use super::*;
@@ -15,13 +17,18 @@ fn both(real: Value, ours: Value) -> (Value, Value) {
 }
 
 fn both_said(real: Value, ours: Value, said: &str) -> (Value, Value) {
-    let answers = |value: Value| value.as_array().unwrap().clone();
-    let pair = Pair {
-        real: answers(real),
-        ours: answers(ours),
+    let now: Timestamp = NOW.parse().unwrap();
+    let side = |kind, port: u16, answers: Value| {
+        let answers = answers.as_array().unwrap().iter();
+        Side {
+            kind,
+            server: format!("127.0.0.1:{port}"),
+            began: now,
+            answers: answers.map(|answer| (now, answer.clone())).collect(),
+        }
     };
-    let servers = ["127.0.0.1:1111", "127.0.0.1:2222"];
-    let pair = normalise(pair, said, servers, NOW.parse().unwrap());
+    let real = side(Kind::Real, 1111, real);
+    let pair = normalise(real, side(Kind::Ours, 2222, ours), said);
     (Value::Array(pair.real), Value::Array(pair.ours))
 }
 
@@ -152,11 +159,14 @@ fn a_version_that_only_one_side_counted_up_is_told_once() {
 
 #[test]
 fn times_of_the_clock_are_made_alike_and_times_that_were_sent_are_not() {
-    assert_eq!(one(json!("2026-03-01T12:00:05Z")), "<time>");
-    assert_eq!(one(json!("since 2026-03-01T11:00:00Z.")), "since <time>.");
-    assert_eq!(one(json!("2026-03-01T12:00:05.123456Z")), "<time.000000Z>");
-    assert_eq!(one(json!("2026-03-01T13:00:05+01:00")), "<time+00:00>");
+    let time = "2026-03-01T12:00:05Z";
+    assert_eq!(one(json!(time)), "<now>");
+    assert_eq!(one(json!("to 2026-03-01T13:00:00Z.")), "to <now+60m>.");
+    assert_eq!(one(json!("2026-03-01T12:00:05.123456Z")), "<now .000000Z>");
+    assert_eq!(one(json!("2026-03-01T13:00:05+01:00")), "<now +00:00>");
     assert_eq!(one(json!("2020-03-01T12:00:05Z")), "2020-03-01T12:00:05Z");
+    let (kept, _) = both_said(json!([time]), json!([null]), time);
+    assert_eq!(kept[0], time);
 }
 
 #[test]
@@ -171,7 +181,7 @@ fn managed_fields_are_left_out_of_metadata_only() {
 #[test]
 fn tokens_certificates_and_addresses_have_words() {
     let token = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL2sifQ.c2lnbmF0dXJlc2ln";
-    assert_eq!(one(json!({"token": token})), json!({"token": "<token>"}));
+    assert_eq!(one(json!(format!("of {token}"))), "of <token>");
     let certificate = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
     assert_eq!(one(json!(certificate)), "<certificate>");
     assert_eq!(one(json!("at 127.0.0.1:1111 now")), "at <server> now");
@@ -218,13 +228,28 @@ fn generated_names_are_made_alike_wherever_they_stand() {
 }
 
 #[test]
-fn the_same_cause_is_named_once() {
+fn what_a_token_says_is_shown() {
+    let part = |value: Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
+    let head = part(json!({"alg": "RS256", "kid": "of-this-server"}));
+    let from: Timestamp = NOW.parse().unwrap();
+    let (from, to) = (from.as_second(), from.as_second() + 3600);
+    let claims = part(json!({"exp": to, "iat": from, "jti": A, "aud": ["here"]}));
+    let token = format!("{head}.{claims}.c2lnbmF0dXJlc2ln");
+    let claims = json!({"exp": "<now+60m>", "iat": "<now>", "jti": "<uid>", "aud": ["here"]});
+    let shown = json!({"<token>": {"head": {"alg": "RS256", "kid": "<key>"}, "claims": claims}});
+    assert_eq!(one(json!({"token": token})), json!({"token": shown}));
+    let (kept, _) = both_said(json!([token]), json!([null]), &token);
+    assert_eq!(kept[0], json!(token));
+}
+
+#[test]
+fn the_same_cause_is_named_once_on_the_real_side_only() {
     let cause = json!({"field": "metadata.uid", "message": "field is immutable"});
     let other = json!({"field": "metadata.name", "message": "field is immutable"});
-    assert_eq!(
-        one(json!({"causes": [cause, other, cause]})),
-        json!({"causes": [cause, other]})
-    );
+    let often = json!([{"causes": [cause, other, cause]}]);
+    let (real, ours) = both(often.clone(), often.clone());
+    assert_eq!(real, json!([{"causes": [cause, other]}]));
+    assert_eq!(ours, often);
 }
 
 #[test]

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use cluster::Site;
 use cluster::client::Answer;
+use host::Clock;
 use hyper::HeaderMap;
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -22,21 +24,30 @@ use stream::{Missing, Stream};
 /// How long a request may take: longer than any time that a server is asked to wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 /// How long `@until` waits, and between two tries. The longest that is waited for is that history
-/// goes, which a real server lets go at half of this and a little more.
+/// goes: a real server looks as often as it should be kept, so it may keep it for twice as long.
 const UNTIL_WITHIN: Duration = Duration::from_secs(60);
 const UNTIL_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// The headers that are compared: those that clients act on.
-const HEADERS: [&str; 8] = [
+const HEADERS: [&str; 9] = [
     "allow",
     "cache-control",
     "content-encoding",
     "content-type",
     "location",
     "retry-after",
+    "vary",
     "warning",
     "www-authenticate",
 ];
+
+/// All answers of one server.
+#[derive(Debug)]
+pub(crate) struct Played {
+    /// When it began.
+    pub(crate) began: Timestamp,
+    pub(crate) told: Vec<Told>,
+}
 
 /// One answer, as one value.
 #[derive(Debug)]
@@ -47,6 +58,8 @@ pub(crate) struct Told {
     pub(crate) request: String,
     /// The answer: `status`, `header` and `body`; or `event`; or `missing` or `broken`.
     pub(crate) answer: Value,
+    /// When it was there.
+    pub(crate) at: Timestamp,
 }
 
 /// Plays all steps. What cannot be asked or does not come is written down as such, and the
@@ -55,7 +68,9 @@ pub(crate) async fn play(
     conversation: &Conversation,
     site: &Site,
     namespace: &str,
-) -> Result<Vec<Told>, String> {
+) -> Result<Played, String> {
+    let clock = Clock::machine();
+    let began = clock.wall();
     let mut player = Player {
         doors: Doors::new(site),
         known: Known {
@@ -75,11 +90,12 @@ pub(crate) async fn play(
                 step: index,
                 request,
                 answer,
+                at: clock.wall(),
             });
         }
     }
     stage::strike(&mut player.doors, &player.known).await?;
-    Ok(told)
+    Ok(Played { began, told })
 }
 
 struct Player<'a> {

@@ -11,8 +11,9 @@ use super::identity::Doors;
 use crate::conversation::Who;
 use crate::values::Known;
 
-/// How long a namespace may take to be furnished.
+/// How long a namespace may take to be furnished, and one request about it.
 const READY_WITHIN: Duration = Duration::from_secs(30);
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// Makes the namespace and waits until it has what every namespace has.
@@ -47,8 +48,14 @@ pub(super) async fn set(doors: &mut Doors<'_>, known: &Known) -> Result<(), Stri
 pub(super) async fn strike(doors: &mut Doors<'_>, known: &Known) -> Result<(), String> {
     let namespace = &known.namespace;
     let path = format!("/api/v1/namespaces/{namespace}");
-    ask((doors, known), "DELETE", &path, String::new()).await?;
-    Ok(())
+    match ask((doors, known), "DELETE", &path, String::new()).await? {
+        200..=299 => Ok(()),
+        // The conversation may have had it deleted itself.
+        404 | 409 => Ok(()),
+        status => Err(format!(
+            "the namespace {namespace} could not be deleted: {status}"
+        )),
+    }
 }
 
 async fn ask(
@@ -63,7 +70,11 @@ async fn ask(
         .header("content-type", "application/json")
         .body(Full::new(body.into()))
         .map_err(|error| error.to_string())?;
-    let answer = doors.ask(&Who::Admin, known, request).await?;
-    let answer = Answer::whole(answer).await;
-    Ok(answer.map_err(|error| error.to_string())?.status)
+    let asking = async {
+        let answer = doors.ask(&Who::Admin, known, request).await?;
+        let answer = Answer::whole(answer).await;
+        Ok(answer.map_err(|error| error.to_string())?.status)
+    };
+    let asked = timeout(ANSWER_WITHIN, asking).await;
+    asked.unwrap_or_else(|_| Err(format!("{method} {path}: no answer in {ANSWER_WITHIN:?}")))
 }

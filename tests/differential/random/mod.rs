@@ -21,9 +21,6 @@ mod tests;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
-
 use crate::compare::{Finding, What, Whose};
 use crate::conversation::Conversation;
 use crate::corpus;
@@ -32,17 +29,15 @@ use maker::Maker;
 
 /// The steps of one conversation, about.
 const STEPS: usize = 80;
-/// How many are played at a time.
-const AT_ONCE: usize = 4;
 
 /// What a run found.
 #[derive(Default)]
 pub(crate) struct Outcome {
-    pub(crate) steps: usize,
+    steps: usize,
     /// Steps that neither server could be asked.
-    pub(crate) failed: usize,
+    failed: usize,
     /// What is different, in words.
-    pub(crate) differences: Vec<String>,
+    differences: Vec<String>,
 }
 
 /// The text of a random conversation.
@@ -59,27 +54,47 @@ fn text(seed: u64, steps: usize) -> String {
 
 /// Plays conversations of these seeds until there were enough steps.
 pub(crate) async fn run(servers: &Arc<Servers>, seeds: Vec<u64>, steps: usize) -> Outcome {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
-    let mut playing = JoinSet::new();
     let each = steps / seeds.len().max(1) + 1;
-    for seed in seeds {
-        let (servers, places) = (servers.clone(), places.clone());
-        for part in 0..each.div_ceil(STEPS) {
-            let (servers, places) = (servers.clone(), places.clone());
-            playing.spawn(async move {
-                let _place = places.acquire_owned().await;
-                one(&servers, seed, part).await
-            });
-        }
-    }
+    let parts = 0..each.div_ceil(STEPS);
+    let all = seeds
+        .into_iter()
+        .flat_map(|seed| parts.clone().map(move |part| (seed, part)));
+    let all = all.map(|(seed, part)| {
+        let servers = servers.clone();
+        async move { one(&servers, seed, part).await }
+    });
     let mut outcome = Outcome::default();
-    while let Some(one) = playing.join_next().await {
-        let one = one.expect("playing does not panic");
+    corpus::some_at_a_time(all, |one| {
         outcome.steps += one.steps;
         outcome.failed += one.failed;
         outcome.differences.extend(one.differences);
-    }
+    })
+    .await;
     outcome
+}
+
+impl Outcome {
+    /// Prints what was found, and fails where there was a difference or hardly anything was asked.
+    pub(crate) fn expect_alike(self) {
+        let Self {
+            steps,
+            failed,
+            differences,
+        } = self;
+        for difference in &differences {
+            eprintln!("{difference}");
+        }
+        let summary = format!(
+            "{steps} random steps, {} conversations differ",
+            differences.len()
+        );
+        eprintln!("{summary}; {failed} steps could not be asked of either server");
+        assert!(differences.is_empty(), "{summary}");
+        assert!(
+            failed * 10 < steps,
+            "{failed} of {steps} steps could not be asked: a hollow run"
+        );
+    }
 }
 
 /// Plays one conversation; what is different is made short and written down.

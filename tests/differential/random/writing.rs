@@ -55,7 +55,10 @@ pub(super) fn stored(maker: &mut Maker, (kind, name): (Kind, &'static str), answ
 fn create(maker: &mut Maker) {
     let (kind, name) = maker.place_where(|state| state == State::Absent);
     let mut body = kind.object(name, &mut maker.lot);
-    let wrong = maker.lot.percent(6) && spoil(maker, &mut body);
+    let wrong = maker.lot.percent(6);
+    if wrong {
+        spoil(maker, &mut body);
+    }
     let held = maker.lot.percent(12);
     if held {
         body["metadata"]["finalizers"] = json!([HOLD]);
@@ -106,7 +109,7 @@ fn create_and_delete(maker: &mut Maker) {
 }
 
 /// Makes a body wrong, in a way that the answer must explain.
-fn spoil(maker: &mut Maker, body: &mut Value) -> bool {
+fn spoil(maker: &mut Maker, body: &mut Value) {
     match maker.lot.below(5) {
         0 => body["metadata"]["name"] = json!("Not_A_Name"),
         1 => body["metadata"]["labels"] = json!({"color": "not a value"}),
@@ -114,7 +117,6 @@ fn spoil(maker: &mut Maker, body: &mut Value) -> bool {
         3 => body["stray"] = json!({"a": 1}),
         _ => body["metadata"]["finalizers"] = json!(["no-slash"]),
     }
-    true
 }
 
 fn update(maker: &mut Maker) {

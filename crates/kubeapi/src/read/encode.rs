@@ -103,6 +103,7 @@ impl Encoder {
             Shape::Whole if self.form.pretty => pretty(&bytes),
             Shape::Whole => Ok(bytes),
             Shape::Metadata(version) => metadata(&bytes, version),
+            Shape::MetadataList(_) => Err(self.not_a_list()),
             Shape::Table(version) => Ok(self
                 .sheet(version)
                 .one(&bytes, Headings::Shown, now)?
@@ -110,11 +111,29 @@ impl Encoder {
         }
     }
 
+    /// Whether a list can be shown in the form that was asked for.
+    pub fn check_list(&self) -> Result<(), Status> {
+        match self.form.shape {
+            Shape::Metadata(_) => Err(Status::other_shape(format!(
+                "you requested PartialObjectMetadata, but the requested object is a list ({})",
+                self.kind.list_kind
+            ))),
+            Shape::Whole | Shape::Table(_) | Shape::MetadataList(_) => Ok(()),
+        }
+    }
+
+    fn not_a_list(&self) -> Status {
+        Status::other_shape(format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
+            self.kind.kind
+        ))
+    }
+
     /// What stands before the first of so many items of a list.
     pub fn list_begin(&self, out: &mut Vec<u8>, meta: &ListMeta<'_>, items: usize) {
         match self.form.shape {
             Shape::Table(version) => self.sheet(version).begin(out, meta),
-            Shape::Metadata(version) => {
+            Shape::Metadata(version) | Shape::MetadataList(version) => {
                 partial::begin_list(out, version, meta);
                 let begin: &[u8] = if items == 0 { b"null" } else { b"[" };
                 out.extend_from_slice(begin);
@@ -133,7 +152,7 @@ impl Encoder {
     /// What stands after the last of so many items of a list.
     pub fn list_end(&self, out: &mut Vec<u8>, items: usize) {
         match (self.form.shape, items) {
-            (Shape::Metadata(_), 0) => out.push(b'}'),
+            (Shape::Metadata(_) | Shape::MetadataList(_), 0) => out.push(b'}'),
             _ => out.extend_from_slice(LIST_END),
         }
     }
@@ -149,7 +168,7 @@ impl Encoder {
     ) -> Result<(), Status> {
         let sheet = match self.form.shape {
             Shape::Table(version) => Some(self.sheet(version)),
-            Shape::Metadata(_) | Shape::Whole => None,
+            Shape::Metadata(_) | Shape::MetadataList(_) | Shape::Whole => None,
         };
         while out.len() < full {
             let Some(item) = items.next() else { break };
@@ -160,7 +179,9 @@ impl Encoder {
             }
             match (&sheet, self.form.shape) {
                 (Some(sheet), _) => sheet.add(out, &bytes, now)?,
-                (None, Shape::Metadata(version)) => out.extend(metadata(&bytes, version)?),
+                (None, Shape::Metadata(version) | Shape::MetadataList(version)) => {
+                    out.extend(metadata(&bytes, version)?)
+                }
                 (None, _) => self.list_item(out, &bytes),
             }
         }
@@ -191,6 +212,7 @@ impl Encoder {
         let object = match self.form.shape {
             Shape::Whole => bytes,
             Shape::Metadata(version) => metadata(&bytes, version)?,
+            Shape::MetadataList(_) => return Err(self.not_a_list()),
             Shape::Table(version) => self.sheet(version).one(&bytes, headings, now)?.into(),
         };
         Ok(frame(what.word(), &object))
@@ -213,6 +235,7 @@ impl Encoder {
         let object = match self.form.shape {
             Shape::Whole => object,
             Shape::Metadata(version) => metadata(&object, version)?,
+            Shape::MetadataList(_) => return Err(self.not_a_list()),
             Shape::Table(version) => self.sheet(version).one(&object, headings, now)?.into(),
         };
         Ok(frame("BOOKMARK", &object))

@@ -24,8 +24,10 @@ pub enum Shape {
     Whole,
     /// Rows for people.
     Table(MetaVersion),
-    /// Only the metadata of each.
+    /// Only the metadata of an object.
     Metadata(MetaVersion),
+    /// Only the metadata of each object of a list.
+    MetadataList(MetaVersion),
 }
 
 /// What one entry of an Accept header asks for.
@@ -140,7 +142,8 @@ fn shape_of(range: MediaRange<'_>) -> Option<Shape> {
     match range.parameter("as") {
         "" => Some(Shape::Whole),
         "Table" => version.map(Shape::Table),
-        "PartialObjectMetadata" | "PartialObjectMetadataList" => version.map(Shape::Metadata),
+        "PartialObjectMetadata" => version.map(Shape::Metadata),
+        "PartialObjectMetadataList" => version.map(Shape::MetadataList),
         _ => None,
     }
 }
@@ -161,7 +164,7 @@ mod tests {
         let typed = "application/vnd.kubernetes.protobuf,application/json";
         assert_eq!(shape(typed), Some(Shape::Whole));
         let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-        assert_eq!(shape(metadata), Some(Shape::Metadata(MetaVersion::V1)));
+        assert_eq!(shape(metadata), Some(Shape::MetadataList(MetaVersion::V1)));
         assert_eq!(shape(""), Some(Shape::Whole));
         assert_eq!(shape("*/*"), Some(Shape::Whole));
     }

@@ -82,6 +82,7 @@ async fn read(
         let bytes = get::get(&api.reader, &encoder, path, query, now).await?;
         return Ok(Answer::full(200, JSON, bytes));
     }
+    encoder.check_list()?;
     let options = ListOptions::parse(query)?;
     let want = question::want(&kind, path, query)?;
     let listing = list::list(&api.reader, encoder, &want, &options, now).await?;
@@ -211,7 +212,7 @@ fn encoder(asked: &Asked, kind: Arc<Kind>) -> Result<Encoder, Status> {
     };
     let include = match form.shape {
         Shape::Table(_) => Include::parse(asked.query.text("includeObject"))?,
-        Shape::Whole | Shape::Metadata(_) => Include::default(),
+        Shape::Whole | Shape::Metadata(_) | Shape::MetadataList(_) => Include::default(),
     };
     Ok(Encoder::new(kind, form, include))
 }

@@ -179,6 +179,40 @@ async fn metadata_alone_is_got_listed_and_watched() {
     .await;
 }
 
+/// Metadata of an object is not that of a list.
+#[tokio::test]
+async fn metadata_in_a_shape_that_does_not_fit_is_refused() {
+    stage::everywhere(async |stage| {
+        stage.put(&pod("a", "x")).await;
+        let one = "/api/v1/namespaces/a/pods/x";
+        for (path, accept, why) in [
+            (
+                one,
+                METADATA_LIST,
+                "the requested object is not a list (Pod)",
+            ),
+            (
+                "/api/v1/pods",
+                METADATA,
+                "the requested object is a list (PodList)",
+            ),
+        ] {
+            let refused = stage.client.get_as(path, accept).await;
+            let status = refused.json();
+            assert_eq!(
+                (refused.status, &status["reason"]),
+                (406, &json!("NotAcceptable"))
+            );
+            let message = status["message"].as_str().unwrap_or_default();
+            assert!(message.contains(why), "{message}");
+        }
+        let request = send(Method::GET, "/api/v1/pods?watch=1").header("accept", METADATA_LIST);
+        let mut stream = stage.client.open(request).await;
+        assert_eq!(stream.expect_kind("ERROR").await["code"], 406);
+    })
+    .await;
+}
+
 /// Watchers of one event in different shapes each get their own, in whatever order they come.
 #[tokio::test]
 async fn watchers_in_different_shapes_do_not_share_what_they_are_sent() {
