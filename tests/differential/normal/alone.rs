@@ -87,8 +87,12 @@ impl<'a> Circumstances<'a> {
                 ("clusterIP" | "clusterIPs", value) => self.address(value),
                 ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.port(port),
                 ("message", Value::String(text)) => Value::String(message(&self.text(&text))),
-                // Prose for people, which each server has of its own.
-                ("kubernetes.io/description", Value::String(_)) => "<description>".into(),
+                // Prose for people, which each server has of its own; the list of differences has it.
+                ("kubernetes.io/description", Value::String(prose))
+                    if !self.said.contains(&prose) =>
+                {
+                    "<description>".into()
+                }
                 // Times in a token.
                 ("exp" | "iat" | "nbf" | "warnafter", Value::Number(time)) => self.seconds(time),
                 // Where a server says it can be reached.
@@ -189,13 +193,14 @@ impl<'a> Circumstances<'a> {
         for (name, written) in &self.generated {
             text = text.replace(name.as_str(), written);
         }
-        let text = TOKEN_VOLUME.replace_all(&text, "$name-<suffix>");
-        let text = TOKEN.replace_all(&text, |found: &Captures<'_>| {
-            match self.said.contains(&found[0]) {
-                true => found[0].to_owned(),
-                false => "<token>".to_owned(),
-            }
+        let unless_said = |found: &Captures<'_>, word: &str| match self.said.contains(&found[0]) {
+            true => found[0].to_owned(),
+            false => word.to_owned(),
+        };
+        let text = TOKEN_VOLUME.replace_all(&text, |found: &Captures<'_>| {
+            unless_said(found, "kube-api-access-<suffix>")
         });
+        let text = TOKEN.replace_all(&text, |found: &Captures<'_>| unless_said(found, "<token>"));
         let time = |found: &Captures<'_>| self.time(&found[0]);
         TIME.replace_all(&text, time).into_owned()
     }
@@ -315,7 +320,7 @@ static TOKEN: LazyLock<Regex> =
 static SUFFIX: LazyLock<Regex> = LazyLock::new(|| pattern("^[bcdfghjklmnpqrstvwxz2456789]{5}$"));
 /// The volume that admission adds to a pod, for its service account's token.
 static TOKEN_VOLUME: LazyLock<Regex> =
-    LazyLock::new(|| pattern("(?P<name>kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5}"));
+    LazyLock::new(|| pattern("kube-api-access-[bcdfghjklmnpqrstvwxz2456789]{5}"));
 /// A conversation is played in less than five minutes.
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\d{1,3}s|[1-5]m(\d{1,2}s)?)$"));
 /// A port on nodes, in the words of a table: `80:30123/TCP`.

@@ -257,7 +257,9 @@ fn the_volume_of_a_pods_token_and_prose_have_words() {
     let pod = json!({"volumes": [{"name": "kube-api-access-x7kqz"}, {"name": "other-x7kqz"}]});
     let expected =
         json!({"volumes": [{"name": "kube-api-access-<suffix>"}, {"name": "other-x7kqz"}]});
-    assert_eq!(one(pod), expected);
+    assert_eq!(one(pod.clone()), expected);
+    let said = "kube-api-access-x7kqz";
+    assert_eq!(both_said(json!([pod]), json!([null]), said).0[0], pod);
     let columns = json!({"columnDefinitions": [{"name": "Age", "description": "Some words."}]});
     let expected = json!({"columnDefinitions": [{"name": "Age", "description": "<description>"}]});
     assert_eq!(one(columns.clone()), expected);
@@ -268,7 +270,9 @@ fn the_volume_of_a_pods_token_and_prose_have_words() {
     );
     let prose = json!({"annotations": {"kubernetes.io/description": "Some words."}});
     let expected = json!({"annotations": {"kubernetes.io/description": "<description>"}});
-    assert_eq!(one(prose), expected);
+    assert_eq!(one(prose.clone()), expected);
+    let (kept, _) = both_said(json!([prose]), json!([null]), "Some words.");
+    assert_eq!(kept[0], prose);
 }
 
 #[test]

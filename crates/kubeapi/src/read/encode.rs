@@ -111,6 +111,27 @@ impl Encoder {
         }
     }
 
+    /// A list that is whole already: what a deletion of many answers with.
+    pub fn list(
+        &self,
+        version: &Version,
+        objects: Vec<Bytes>,
+        now: Timestamp,
+    ) -> Result<Bytes, Status> {
+        self.check_list()?;
+        let (mut out, count) = (Vec::new(), objects.len());
+        let meta = ListMeta {
+            resource_version: &version.to_string(),
+            continue_token: "",
+            remaining: None,
+        };
+        self.list_begin(&mut out, &meta, count);
+        let mut items = objects.into_iter().enumerate().map(Ok);
+        self.list_items(&mut out, usize::MAX, &mut items, now)?;
+        self.list_end(&mut out, count);
+        Ok(out.into())
+    }
+
     /// Whether a list can be shown in the form that was asked for.
     pub fn check_list(&self) -> Result<(), Status> {
         match self.form.shape {

@@ -181,6 +181,9 @@ async fn write(
     let written = writes.write(order).await?;
     let bytes = match written.body {
         WrittenBody::Object(bytes) => encoder.shown(bytes, api.clock.wall())?,
+        WrittenBody::List(found) => {
+            encoder.list(&found.version, found.objects, api.clock.wall())?
+        }
         WrittenBody::Verbatim(bytes) => bytes,
     };
     let mut answer = Answer::full(written.code, JSON, bytes);

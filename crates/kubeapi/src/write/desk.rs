@@ -112,10 +112,9 @@ impl Desk {
         let found = writes
             .delete_collection(&target, (selector, limit), &options, &admission)
             .await?;
-        let body = WrittenBody::Verbatim(Bytes::from(found.to_string()));
         Ok(Written {
             code: 200,
-            body,
+            body: WrittenBody::List(found),
             warnings: Vec::new(),
         })
     }

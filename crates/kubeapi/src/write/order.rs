@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use object::Version;
 
 use crate::Status;
 use crate::catalog::Kind;
@@ -74,8 +75,19 @@ pub struct Written {
 pub enum WrittenBody {
     /// The object of the order's kind, to be put into the form that was asked for.
     Object(Bytes),
-    /// Something else, as it is: a Status, a list, a Scale, a TokenRequest.
+    /// A list of them, likewise.
+    List(Found),
+    /// Something else, as it is: a Status, a Scale, a TokenRequest.
     Verbatim(Bytes),
+}
+
+/// What many deletions found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The objects as they are stored.
+    pub objects: Vec<Bytes>,
+    /// When they were so.
+    pub version: Version,
 }
 
 /// A write on its way.
