@@ -87,7 +87,7 @@ impl<'a> Circumstances<'a> {
                 ("clusterIP" | "clusterIPs", value) => self.address(value),
                 ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.port(port),
                 ("message", Value::String(text)) => Value::String(message(&self.text(&text))),
-                // Prose for people, which each server has of its own; the list of differences has it.
+                // Prose for people is each server's own; the list of differences has it.
                 ("kubernetes.io/description", Value::String(prose))
                     if !self.said.contains(&prose) =>
                 {
