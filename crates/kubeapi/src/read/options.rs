@@ -186,7 +186,7 @@ fn unreadable(wrong: String) -> Status {
 }
 
 /// A limit of 0 is none, and so is a negative one.
-fn limit(query: &Query) -> Result<Option<usize>, Status> {
+pub(crate) fn limit(query: &Query) -> Result<Option<usize>, Status> {
     let limit = query.number("limit")?.filter(|limit| *limit > 0);
     Ok(limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)))
 }
