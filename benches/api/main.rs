@@ -56,7 +56,9 @@ async fn main() {
     let cluster = Cluster::start(&home, Storage::Disk);
     let mut table = Table::new();
     // What is made by one part, three others read.
-    let needs_objects = words.iter().any(|word| PARTS[2..5].contains(&word.as_str()));
+    let needs_objects = words
+        .iter()
+        .any(|word| PARTS[2..5].contains(&word.as_str()));
     for part in PARTS {
         let wanted = words.is_empty() || words.iter().any(|word| word == part);
         if wanted || (part == "create" && needs_objects) {
