@@ -126,7 +126,8 @@ impl Drop for Running {
 }
 
 /// Ends a process when we are gone without having done it: killed, aborted, or ended with tests
-/// that share a cluster. It waits at a pipe that only we hold open, and is there before the process.
+/// that share a cluster. It waits at a pipe that only we hold open, and is there before the
+/// process.
 struct Guard {
     shell: Child,
     /// Closed by our end, however that comes.
@@ -148,8 +149,8 @@ impl Guard {
         Ok((Self { shell, _open: open }, tell))
     }
 
-    /// Before the pipe closes: a process is ended by its owner, who waits for it. By then its number
-    /// may be another's.
+    /// Before the pipe closes: a process is ended by its owner, who waits for it, and then its
+    /// number may be another's.
     fn dismiss(&mut self) {
         drop(self.shell.kill());
         drop(self.shell.wait());

@@ -160,7 +160,7 @@ current-context: test
         Ok(path)
     }
 
-    /// Whether the server answers that it has what is at a path. A server that is not there has not.
+    /// Whether the server answers that it has what is at a path. One that is not there has not.
     pub(crate) fn serves(&self, tls: &Arc<ClientConfig>, path: &str) -> bool {
         self.beginning_of_answer(tls, path)
             .is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200 "))
