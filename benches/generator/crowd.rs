@@ -73,6 +73,8 @@ struct Told {
     sent: Vec<AtomicU64>,
     made: AtomicUsize,
     events: AtomicUsize,
+    /// When the last event arrived, in microseconds after the beginning.
+    last: AtomicU64,
 }
 
 /// How a watch ended.
@@ -109,6 +111,7 @@ impl Crowd {
             sent: (0..CHANGES_MAX).map(|_| AtomicU64::new(0)).collect(),
             made: AtomicUsize::new(0),
             events: AtomicUsize::new(0),
+            last: AtomicU64::new(0),
         });
         let mut watchers = JoinSet::new();
         let mut connection = server.door.connect(Protocol::Http2).await;
@@ -136,6 +139,7 @@ impl Crowd {
     /// Makes changes for so long, and waits until every watcher has got all of them.
     pub(crate) async fn run(self, server: &Server, pace: Pace, lasting: Duration) -> Followed {
         let stretch = Stretch::start(server);
+        let started = self.told.began.elapsed();
         let end = Instant::now() + lasting;
         match pace {
             Pace::PerSecond(rate) => self.write_at(server, rate, end).await,
@@ -143,7 +147,10 @@ impl Crowd {
         }
         let changes = self.told.made.load(Ordering::Relaxed);
         self.wait_for(changes).await;
-        let events = stretch.end(server, self.told.events.load(Ordering::Relaxed));
+        let mut events = stretch.end(server, self.told.events.load(Ordering::Relaxed));
+        // Where a watcher was cut, the wait for its events is not a part of what was measured.
+        let last = Duration::from_micros(self.told.last.load(Ordering::Relaxed));
+        events.took = last.saturating_sub(started);
         self.end(server, events).await
     }
 
@@ -282,6 +289,7 @@ async fn follow(mut body: Incoming, told: Arc<Told>) -> (Latencies, Ending) {
             let sent = told.sent[change].load(Ordering::Acquire);
             latencies.add(Duration::from_micros(now.saturating_sub(sent)));
             told.events.fetch_add(1, Ordering::Relaxed);
+            told.last.fetch_max(now, Ordering::Relaxed);
             Ok(())
         });
         if let Err(ending) = taken {

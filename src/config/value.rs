@@ -1,6 +1,7 @@
 //! What a setting may be, wherever it comes from: a flag, the environment or a file.
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -11,6 +12,12 @@ use jiff::SignedDuration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Wrong(String);
+
+impl Wrong {
+    fn duration(text: &str, bounds: &str) -> Self {
+        Self(format!("{text:?} is not a duration from {bounds}"))
+    }
+}
 
 /// Where the API listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,18 +108,18 @@ impl FromStr for Grace {
     type Err = Wrong;
 
     fn from_str(text: &str) -> Result<Self, Wrong> {
-        const MOST: SignedDuration = SignedDuration::from_mins(10);
-        let wrong = || {
-            Wrong(format!(
-                "{text:?} is not a duration from 0s to 10m, such as 1m30s"
-            ))
-        };
-        let duration: SignedDuration = text.parse().map_err(|_| wrong())?;
-        match Duration::try_from(duration) {
-            Ok(positive) if duration <= MOST => Ok(Grace(positive)),
-            _ => Err(wrong()),
-        }
+        let most = SignedDuration::from_mins(10);
+        let within = duration_within(text, SignedDuration::ZERO..=most);
+        within
+            .map(Grace)
+            .ok_or_else(|| Wrong::duration(text, "0s to 10m, such as 1m30s"))
     }
+}
+
+fn duration_within(text: &str, bounds: RangeInclusive<SignedDuration>) -> Option<Duration> {
+    let duration: SignedDuration = text.parse().ok()?;
+    let within = bounds.contains(&duration);
+    Duration::try_from(duration).ok().filter(|_| within)
 }
 
 /// How long changes are kept for those who ask what came after a version.
@@ -123,18 +130,10 @@ impl FromStr for History {
     type Err = Wrong;
 
     fn from_str(text: &str) -> Result<Self, Wrong> {
-        const BOUNDS: std::ops::RangeInclusive<SignedDuration> =
-            SignedDuration::from_secs(1)..=SignedDuration::from_hours(24);
-        let wrong = || {
-            Wrong(format!(
-                "{text:?} is not a duration from 1s to 24h, such as 30m"
-            ))
-        };
-        let duration: SignedDuration = text.parse().map_err(|_| wrong())?;
-        match Duration::try_from(duration) {
-            Ok(positive) if BOUNDS.contains(&duration) => Ok(History(positive)),
-            _ => Err(wrong()),
-        }
+        let bounds = SignedDuration::from_secs(1)..=SignedDuration::from_hours(24);
+        duration_within(text, bounds)
+            .map(History)
+            .ok_or_else(|| Wrong::duration(text, "1s to 24h, such as 30m"))
     }
 }
 

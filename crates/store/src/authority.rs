@@ -53,6 +53,9 @@ pub enum Expect {
 pub enum Action {
     /// It is written.
     Put(Box<Draft>),
+    /// It is written for the last time and goes, at two versions and in one step: who watches sees
+    /// both, and nobody comes between them.
+    PutAndDelete(Box<Draft>),
     /// It goes.
     Delete,
     /// Nothing: only the expectation is checked, together with the rest.
@@ -247,28 +250,36 @@ impl Minting {
             .collect::<Result<Vec<_>, _>>()?;
         let mut outcomes = Vec::with_capacity(swaps.len());
         let mut inputs: Vec<(Arc<Slot>, Input, Version)> = Vec::new();
-        for (swap, (slot, uid)) in swaps.into_iter().zip(slots) {
-            let outcome = match swap.action {
-                Action::Check => Outcome::Checked,
-                Action::Put(draft) => {
-                    self.version = self.version.next();
-                    let object = draft.at(&self.version);
-                    inputs.push((slot, Input::Put(object.clone()), self.version.clone()));
-                    Outcome::Stored(object)
-                }
-                Action::Delete => {
-                    self.version = self.version.next();
-                    let (version, name) = (self.version.clone(), swap.name);
-                    let uid = uid.expect("what was checked to be there has a uid");
-                    let input = Input::Delete {
-                        name,
-                        uid,
-                        version: version.clone(),
-                    };
-                    inputs.push((slot, input, version.clone()));
-                    Outcome::Deleted(version)
-                }
+        for (swap, (slot, mut uid)) in swaps.into_iter().zip(slots) {
+            let (draft, goes) = match swap.action {
+                Action::Check => (None, false),
+                Action::Put(draft) => (Some(draft), false),
+                Action::PutAndDelete(draft) => (Some(draft), true),
+                Action::Delete => (None, true),
             };
+            let mut outcome = Outcome::Checked;
+            if let Some(draft) = draft {
+                self.version = self.version.next();
+                let object = draft.at(&self.version);
+                uid = Some(object.header.uid.clone());
+                inputs.push((
+                    slot.clone(),
+                    Input::Put(object.clone()),
+                    self.version.clone(),
+                ));
+                outcome = Outcome::Stored(object);
+            }
+            if goes {
+                self.version = self.version.next();
+                let version = self.version.clone();
+                let input = Input::Delete {
+                    name: swap.name,
+                    uid: uid.expect("what was checked to be there has a uid"),
+                    version: version.clone(),
+                };
+                inputs.push((slot, input, version.clone()));
+                outcome = Outcome::Deleted(version);
+            }
             outcomes.push(outcome);
         }
         let last = inputs.len().saturating_sub(1);
@@ -293,7 +304,7 @@ fn check(
     if !log.is_whole(&slot) {
         return Err(not_open());
     }
-    if let Action::Put(draft) = &swap.action {
+    if let Action::Put(draft) | Action::PutAndDelete(draft) = &swap.action {
         let bytes = draft.head.len() + draft.tail.len() + VERSION_DIGITS_MAX;
         let meta_bytes = entry::encode_put(&draft.header).len() + VERSION_DIGITS_MAX;
         if bytes > VALUE_BYTES_MAX || meta_bytes > META_BYTES_MAX {
@@ -302,7 +313,8 @@ fn check(
     }
     let row = log.row(&slot, &swap.name);
     let found = row.as_ref().map(|row| row.header.version.clone());
-    let possible = row.is_some() || !matches!(swap.action, Action::Delete);
+    let goes = matches!(swap.action, Action::Delete | Action::PutAndDelete(_));
+    let possible = row.is_some() || !goes;
     let holds = match (&swap.expect, &found) {
         _ if !possible => false,
         (Expect::Absent, None) | (Expect::Present, Some(_)) => true,

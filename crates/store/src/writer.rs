@@ -229,10 +229,11 @@ fn serve<F: Feeder>(
     for (answer, decided) in waiting {
         let result = match (decided, &synced) {
             (Ok(decided), Ok(durable)) => Ok((decided, *durable)),
-            (Ok(_), Err(failed)) => Err(failed.clone().into()),
-            // It may rest on what was only staged when it was decided. Told before that can be
-            // read, the caller would decide the same again, as fast as it can.
-            (Err(refusal), _) => Err(refusal),
+            // What was decided may rest on what was only staged then, also where it is a refusal:
+            // one that is told before that can be read would be met again at once, and one that
+            // rests on what was not stored is not true.
+            (Err(refusal), Ok(_)) => Err(refusal),
+            (_, Err(failed)) => Err(failed.clone().into()),
         };
         // Nobody is told less because the caller left.
         drop(answer.send(result));

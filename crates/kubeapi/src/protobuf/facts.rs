@@ -1,7 +1,7 @@
 //! Which messages there are: the fields of the built-in kinds in protobuf and in JSON.
 //!
-//! The facts are 83 KB of text in the program. They are read as a whole when the first object
-//! is written and take less than 64 KB then.
+//! The facts are 83 KB of text in the program. They are read as a whole when they are
+//! first needed, such as for the first write, and take less than 64 KB then.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

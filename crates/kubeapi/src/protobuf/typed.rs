@@ -44,9 +44,12 @@ fn move_fields(
                 move_fields(FACTS.message(place), sent, written, depth);
             }
             _ => {
-                let value = sent.swap_remove(field.name).unwrap_or_default();
+                let sent = sent.swap_remove_entry(field.name);
+                let (name, value) =
+                    sent.map_or((None, Value::Null), |(name, value)| (Some(name), value));
                 if let Some(value) = settled(field, value, depth) {
-                    written.insert(field.name.to_owned(), value);
+                    let name = name.unwrap_or_else(|| field.name.to_owned());
+                    written.insert(name, value);
                 }
             }
         }

@@ -1,6 +1,8 @@
 //! resourceVersion, resourceVersionMatch, limit, continue, sendInitialEvents: which combinations
 //! are legal, and what they mean.
 
+use std::time::Duration;
+
 use object::Version;
 
 use super::token::Token;
@@ -40,19 +42,8 @@ pub struct WatchOptions {
     pub start: Start,
     /// Whether the client understands bookmarks.
     pub bookmarks: bool,
-    /// How long it may last.
-    pub time: Time,
-}
-
-/// How long a watch may last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Time {
-    /// As long as the server likes.
-    Ours,
-    /// As long as the client says.
-    Seconds(u64),
-    /// The client gave it less than no time.
-    Over,
+    /// How long it may last; as long as we like where the client does not say.
+    pub time: Option<Duration>,
 }
 
 /// Where a watch starts.
@@ -126,8 +117,9 @@ impl WatchOptions {
         watch_match_causes(query, matching, initial, &mut causes);
         refuse(causes)?;
         let time = match query.number("timeoutSeconds")? {
-            None | Some(0) => Time::Ours,
-            Some(seconds) => u64::try_from(seconds).map_or(Time::Over, Time::Seconds),
+            None | Some(0) => None,
+            // Who gives it less than no time has it end at once.
+            Some(seconds) => Some(Duration::from_secs(seconds.try_into().unwrap_or(0))),
         };
         let version = parse_version(query.text("resourceVersion")).map_err(unreadable)?;
         let start = match (version, initial) {
@@ -186,7 +178,7 @@ fn unreadable(wrong: String) -> Status {
 }
 
 /// A limit of 0 is none, and so is a negative one.
-fn limit(query: &Query) -> Result<Option<usize>, Status> {
+pub(crate) fn limit(query: &Query) -> Result<Option<usize>, Status> {
     let limit = query.number("limit")?.filter(|limit| *limit > 0);
     Ok(limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)))
 }
@@ -383,9 +375,15 @@ mod tests {
         }
         assert!(watch("continue=x&resourceVersion=7").is_ok());
         assert_eq!(watch("timeoutSeconds=").unwrap_err().code, 400);
-        assert_eq!(watch("timeoutSeconds=-1").unwrap().time, Time::Over);
-        assert_eq!(watch("timeoutSeconds=0").unwrap().time, Time::Ours);
-        assert_eq!(watch("timeoutSeconds=9").unwrap().time, Time::Seconds(9));
+        assert_eq!(
+            watch("timeoutSeconds=-1").unwrap().time,
+            Some(Duration::ZERO)
+        );
+        assert_eq!(watch("timeoutSeconds=0").unwrap().time, None);
+        assert_eq!(
+            watch("timeoutSeconds=9").unwrap().time,
+            Some(Duration::from_secs(9))
+        );
     }
 
     #[test]

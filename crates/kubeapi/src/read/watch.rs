@@ -12,7 +12,7 @@ use object::{Version, splice};
 use store::{Ahead, At, Ended, Event, Page, Part, Reader, Refused, Row, Step, Want, Watch, What};
 
 use super::encode::{Bookmark, Encoder, EventKind, error_event};
-use super::options::{Start, Time, WatchOptions};
+use super::options::{Start, WatchOptions};
 use super::{refused, unreadable, wait_for};
 use crate::Status;
 use crate::table::Headings;
@@ -82,7 +82,7 @@ pub async fn watch(
     options: &WatchOptions,
     around: Surroundings,
 ) -> Result<Begun, Status> {
-    if options.time == Time::Over {
+    if options.time == Some(Duration::ZERO) {
         return Ok(Begun::Ended(Bytes::new()));
     }
     if let Start::State(Some(version)) = &options.start
@@ -118,8 +118,8 @@ pub async fn watch(
     };
     let now = around.clock.now();
     let lasting = match options.time {
-        Time::Seconds(seconds) => Duration::from_secs(seconds.min(LASTING_MAX_SECONDS)),
-        Time::Ours | Time::Over => LASTING_MIN.mul_f64(1.0 + around.spread),
+        Some(time) => time.min(LASTING_MAX),
+        None => LASTING_MIN.mul_f64(1.0 + around.spread),
     };
     Ok(Begun::Watching(Box::new(Watching {
         reader: reader.clone(),
@@ -142,7 +142,7 @@ pub async fn watch(
 }
 
 /// A day: a client may not hold a watch for ever, and arithmetic on time stays small.
-const LASTING_MAX_SECONDS: u64 = 24 * 3600;
+const LASTING_MAX: Duration = Duration::from_secs(24 * 3600);
 
 impl Watching {
     /// What to do next, without waiting.

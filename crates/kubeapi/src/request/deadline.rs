@@ -12,12 +12,8 @@ pub fn deadline(text: &str) -> Result<Duration, Status> {
     if text.is_empty() {
         return Ok(REQUEST_TIME_MAX);
     }
-    let (less, amount) = match text.strip_prefix('-') {
-        Some(amount) => (true, amount),
-        None => (false, text),
-    };
-    match parse(amount) {
-        Ok(_) if less => Ok(REQUEST_TIME_MAX),
+    match parse(text) {
+        Ok(_) if text.starts_with('-') => Ok(REQUEST_TIME_MAX),
         Ok(Duration::ZERO) => Ok(REQUEST_TIME_MAX),
         Ok(wanted) => Ok(wanted.min(REQUEST_TIME_MAX)),
         Err(why) => Err(Status::bad_request(format!(
@@ -26,14 +22,15 @@ pub fn deadline(text: &str) -> Result<Duration, Status> {
     }
 }
 
-/// `1h2m3.5s`, `300ms`, `0`. Negative durations are none that anybody can wait. What is wrong is
-/// said in Go's words.
+/// `1h2m3.5s`, `300ms`, `0`, without its sign. What is wrong is said in Go's words.
 fn parse(text: &str) -> Result<Duration, String> {
-    if text == "0" {
-        return Ok(Duration::ZERO);
-    }
+    let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
     let invalid = || format!("invalid duration {text:?}");
-    let mut rest = text.strip_prefix('+').unwrap_or(text);
+    match rest {
+        "0" => return Ok(Duration::ZERO),
+        "" => return Err(invalid()),
+        _ => {}
+    }
     let mut seconds = 0.0_f64;
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
@@ -75,6 +72,8 @@ mod tests {
             ("1m", Duration::from_secs(60)),
             ("1h30m", REQUEST_TIME_MAX),
             ("-1s", REQUEST_TIME_MAX),
+            ("-0", REQUEST_TIME_MAX),
+            ("+2s", Duration::from_secs(2)),
         ];
         for (text, expected) in cases {
             assert_eq!(deadline(text), Ok(expected), "{text}");
@@ -83,7 +82,9 @@ mod tests {
 
     #[test]
     fn what_is_no_duration_is_refused() {
-        for text in ["10", "s", "10x", "-1", "1s2", "1..s", "NaNs", "infs", "é"] {
+        for text in [
+            "10", "s", "10x", "-1", "1s2", "1..s", "NaNs", "infs", "é", "-", "+", "-+1s",
+        ] {
             assert_eq!(deadline(text).unwrap_err().code, 400, "{text}");
         }
         let words = "invalid timeout specified in the request URL - time: ";
@@ -91,6 +92,7 @@ mod tests {
             ("10", "missing unit in duration \"10\""),
             ("10x", "unknown unit \"x\" in duration \"10x\""),
             ("long", "invalid duration \"long\""),
+            ("-1x", "unknown unit \"x\" in duration \"-1x\""),
         ] {
             let refused = deadline(text).unwrap_err();
             assert_eq!(refused.message, format!("{words}{why}"));

@@ -1,7 +1,7 @@
 //! The query of a URL -> options. Unknown names are ignored, as Kubernetes does; wrong values are
 //! refused.
 
-use std::num::IntErrorKind;
+use std::num::{IntErrorKind, ParseIntError};
 
 use super::percent;
 use crate::Status;
@@ -64,17 +64,7 @@ impl Query {
 
     /// A whole number.
     pub fn number(&self, name: &str) -> Result<Option<i64>, Status> {
-        let Some(text) = self.value(name) else {
-            return Ok(None);
-        };
-        let why = match text.parse::<i64>().map_err(|error| *error.kind()) {
-            Ok(number) => return Ok(Some(number)),
-            Err(IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => "value out of range",
-            Err(_) => "invalid syntax",
-        };
-        Err(Status::bad_request(format!(
-            "strconv.ParseInt: parsing {text:?}: {why}"
-        )))
+        self.value(name).map(number).transpose()
     }
 
     /// A truth, as Go reads one; nothing where the text is none.
@@ -92,6 +82,17 @@ fn decode(text: &str) -> Result<String, Status> {
     let decoded = percent::decode(&text.replace('+', " "));
     let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
     text.ok_or_else(|| Status::bad_request("the query is not well formed"))
+}
+
+/// A whole number. The words are those of Go, which say nothing of the parameter.
+pub(crate) fn number(text: &str) -> Result<i64, Status> {
+    let why = match text.parse().map_err(|error: ParseIntError| *error.kind()) {
+        Ok(number) => return Ok(number),
+        Err(IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => "value out of range",
+        Err(_) => "invalid syntax",
+    };
+    let message = format!("strconv.ParseInt: parsing {text:?}: {why}");
+    Err(Status::bad_request(message))
 }
 
 #[cfg(test)]

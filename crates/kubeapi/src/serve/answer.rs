@@ -95,10 +95,8 @@ impl Answer {
         if self.nosniff {
             headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         }
-        for warning in self.warnings {
-            if let Some(value) = warning_value(&warning) {
-                headers.append(WARNING, value);
-            }
+        for value in warning_values(&self.warnings) {
+            headers.append(WARNING, value);
         }
         if let Some(value) = self.etag.and_then(|etag| HeaderValue::from_str(&etag).ok()) {
             headers.insert(ETAG, value);
@@ -115,9 +113,34 @@ impl From<Status> for Answer {
     }
 }
 
+/// What warnings may take together in the head of an answer. All are told whole where they fit;
+/// where they do not, each is cut short, and those that do not fit even then are left out.
+const WARNINGS_BYTES_MAX: usize = 4 * 1024;
+const WARNING_CHARS_MAX: usize = 256;
+
+/// Warnings as the headers have them.
+fn warning_values(warnings: &[String]) -> Vec<HeaderValue> {
+    let all: usize = warnings.iter().map(String::len).sum();
+    let chars_max = match all > WARNINGS_BYTES_MAX {
+        true => WARNING_CHARS_MAX,
+        false => usize::MAX,
+    };
+    let mut left = WARNINGS_BYTES_MAX;
+    let fits = |value: &HeaderValue| {
+        let fits = value.len() <= left;
+        left = left.saturating_sub(value.len());
+        fits || chars_max == usize::MAX
+    };
+    let values = warnings
+        .iter()
+        .filter_map(|warning| warning_value(warning, chars_max));
+    values.take_while(fits).collect()
+}
+
 /// A warning as the header has it: quoted, and without what a header cannot carry.
-fn warning_value(warning: &str) -> Option<HeaderValue> {
-    let plain: String = warning.chars().filter(|c| !c.is_control()).collect();
+fn warning_value(warning: &str, chars_max: usize) -> Option<HeaderValue> {
+    let plain = warning.chars().filter(|c| !c.is_control());
+    let plain: String = plain.take(chars_max).collect();
     let escaped = plain.replace('\\', r"\\").replace('"', r#"\""#);
     HeaderValue::from_bytes(format!("299 - \"{escaped}\"").as_bytes()).ok()
 }
@@ -148,7 +171,25 @@ mod tests {
             ("two\r\nlines", r#"299 - "twolines""#),
             ("grün", r#"299 - "grün""#),
         ] {
-            assert_eq!(warning_value(warning).unwrap().as_bytes(), value.as_bytes());
+            assert_eq!(
+                warning_value(warning, usize::MAX).unwrap().as_bytes(),
+                value.as_bytes()
+            );
         }
+    }
+
+    #[test]
+    fn warnings_take_no_more_of_an_answer_than_its_head_has_room_for() {
+        let long = vec!["w".repeat(3_000)];
+        assert_eq!(warning_values(&long)[0].len(), 3_008);
+        let many: Vec<String> = (0..100_000)
+            .map(|number| format!("warning {number}"))
+            .collect();
+        let values = warning_values(&many);
+        assert_eq!(values[0], r#"299 - "warning 0""#);
+        let bytes: usize = values.iter().map(HeaderValue::len).sum();
+        assert!(bytes <= WARNINGS_BYTES_MAX, "{bytes}");
+        let huge = vec!["w".repeat(1_000_000)];
+        assert_eq!(warning_values(&huge)[0].len(), WARNING_CHARS_MAX + 8);
     }
 }

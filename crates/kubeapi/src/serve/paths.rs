@@ -271,15 +271,16 @@ fn openapi_v2(asked: &Asked, snapshot: &Snapshot) -> Answer {
 }
 
 fn openapi_v3(asked: &Asked, snapshot: &Snapshot, group: &str, version: &str) -> Answer {
-    let hash = openapi::v3_hash(snapshot, group, version);
-    let document = openapi::v3_document(snapshot, group, version);
-    let (Some(hash), Some(document)) = (hash, document) else {
+    let Some(hash) = openapi::v3_hash(snapshot, group, version) else {
         return Answer::no_page();
     };
     let etag = format!("\"{hash}\"");
     if unchanged(&asked.headers, &etag) {
         return not_modified(etag);
     }
+    let Some(document) = openapi::v3_document(snapshot, group, version) else {
+        return Answer::no_page();
+    };
     let mut answer = Answer::full(200, JSON, document);
     answer.etag = Some(etag);
     answer

@@ -7,6 +7,7 @@ use super::answer::Answer;
 use super::{Api, identity};
 use crate::Status;
 use crate::catalog::Kind;
+use crate::schema::decode;
 use crate::schema::fields::{self, FieldValidation};
 use crate::who::review;
 use crate::write::order::Order;
@@ -54,14 +55,18 @@ pub(super) fn answer(api: &Api, order: &Order) -> Result<Answer, Status> {
     Ok(answer)
 }
 
-/// Drops what a question does not have, and tells of it as the client wants.
+/// Drops what a question does not have, and tells of it as the client wants. What has the wrong type
+/// is refused.
 fn judged(order: &Order, body: &mut Value) -> Result<Vec<String>, Status> {
     let kind = &order.kind;
     let Some(schema) = &kind.schema else {
         return Ok(Vec::new());
     };
+    let names: (&str, &str) = (&kind.kind, &kind.version);
     let wanted = FieldValidation::parse(order.query.text("fieldValidation")).unwrap_or_default();
     let repeated = fields::repeated(&order.body);
     let unknown = fields::prune(body, schema.schema());
-    wanted.judge((&kind.kind, &kind.version), &repeated, &unknown)
+    let warnings = wanted.judge(names, &repeated, &unknown)?;
+    decode::check(body, schema, names)?;
+    Ok(warnings)
 }

@@ -3,33 +3,6 @@
 use serde_json::value::RawValue;
 
 use super::sheet::{EndOfPages, ListMeta, MetaVersion};
-use super::subject::metadata;
-
-/// The object's metadata as a PartialObjectMetadata. The metadata's bytes are those of the object.
-pub fn object(version: MetaVersion, object: &[u8]) -> serde_json::Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(object.len().min(4096));
-    write_object(&mut out, version, metadata(object)?);
-    Ok(out)
-}
-
-/// A list of objects as a PartialObjectMetadataList.
-pub fn list<'a>(
-    version: MetaVersion,
-    meta: &ListMeta<'_>,
-    objects: impl IntoIterator<Item = &'a [u8]>,
-) -> serde_json::Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(4096);
-    begin_list(&mut out, version, meta);
-    out.push(b'[');
-    for (at, object) in objects.into_iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        write_object(&mut out, version, metadata(object)?);
-    }
-    out.extend_from_slice(b"]}");
-    Ok(out)
-}
 
 /// Writes what stands before the items of a list.
 pub fn begin_list(out: &mut Vec<u8>, version: MetaVersion, meta: &ListMeta<'_>) {
@@ -54,14 +27,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_metadata_is_the_objects_own_bytes() {
-        let bytes = br#"{"kind":"Pod","spec":{"metadata":1}, "metadata": {"name":"a",  "x":1}}"#;
-        let partial = object(MetaVersion::V1, bytes).unwrap();
+    fn an_object_is_its_metadata_and_nothing_is_an_empty_one() {
+        let metadata = RawValue::from_string(r#"{"name":"a",  "x":1}"#.into()).unwrap();
+        let mut out = Vec::new();
+        write_object(&mut out, MetaVersion::V1, Some(&metadata));
+        write_object(&mut out, MetaVersion::V1Beta1, None);
         assert_eq!(
-            String::from_utf8(partial).unwrap(),
+            String::from_utf8(out).unwrap(),
             concat!(
                 r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","#,
-                r#""metadata":{"name":"a",  "x":1}}"#
+                r#""metadata":{"name":"a",  "x":1}}"#,
+                r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","#,
+                r#""metadata":{}}"#
             )
         );
     }
@@ -73,33 +50,15 @@ mod tests {
             continue_token: "on",
             remaining: Some(3),
         };
-        let objects: [&[u8]; 2] = [br#"{"metadata":{"name":"a"}}"#, b"{}"];
-        let list = list(MetaVersion::V1Beta1, &meta, objects).unwrap();
+        let mut out = Vec::new();
+        begin_list(&mut out, MetaVersion::V1Beta1, &meta);
         assert_eq!(
-            String::from_utf8(list).unwrap(),
+            String::from_utf8(out).unwrap(),
             concat!(
                 r#"{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1beta1","#,
                 r#""metadata":{"resourceVersion":"7","continue":"on","remainingItemCount":3},"#,
-                r#""items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","#,
-                r#""metadata":{"name":"a"}},"#,
-                r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","#,
-                r#""metadata":{}}]}"#
+                r#""items":"#
             )
         );
-    }
-
-    #[test]
-    fn an_empty_list_has_empty_items_and_no_version_no_field() {
-        let meta = ListMeta::default();
-        let list = list(MetaVersion::V1, &meta, []).unwrap();
-        let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
-        assert_eq!(list["metadata"], serde_json::json!({}));
-        assert_eq!(list["items"], serde_json::json!([]));
-    }
-
-    #[test]
-    fn bytes_that_are_no_object_are_refused() {
-        assert!(object(MetaVersion::V1, b"[1]").is_err());
-        assert!(object(MetaVersion::V1, b"{\"metadata\":").is_err());
     }
 }

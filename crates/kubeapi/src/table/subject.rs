@@ -163,11 +163,6 @@ pub(super) fn words(list: &[Value]) -> Vec<&str> {
     list.iter().filter_map(Value::as_str).collect()
 }
 
-/// The metadata of an object as it stands in its bytes; everything else is skipped.
-pub(super) fn metadata(object: &[u8]) -> serde_json::Result<Option<&RawValue>> {
-    Ok(pick(object, Keep::Parts(&[]))?.0)
-}
-
 fn pick(bytes: &[u8], keep: Keep) -> serde_json::Result<(Option<&RawValue>, Value)> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let picked = Pick { keep }.deserialize(&mut reader)?;

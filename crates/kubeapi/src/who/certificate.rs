@@ -4,6 +4,8 @@
 use std::fmt::Write;
 
 use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use x509_parser::asn1_rs::Tag;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::der_parser::oid;
@@ -50,6 +52,13 @@ pub fn user(der: &[u8]) -> Result<User, Unnamed> {
     user.extra
         .insert(CREDENTIAL_ID.to_owned(), vec![fingerprint(der)]);
     Ok(user.authenticated())
+}
+
+/// The certificate request (DER) in base64 of PEM, which may have text before it.
+pub fn request_in(base64: &str) -> Option<Vec<u8>> {
+    let pem = STANDARD.decode(base64).ok()?;
+    let (_, block) = x509_parser::pem::parse_x509_pem(&pem).ok()?;
+    (block.label == "CERTIFICATE REQUEST").then_some(block.contents)
 }
 
 /// The common name of a certificate request (DER), as [`user`] would read it from the certificate.

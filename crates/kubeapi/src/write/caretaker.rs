@@ -137,7 +137,8 @@ impl Caretaker {
             .await;
         // A fault in one must not hold up the other.
         let definitions = self.writes.look_after_definitions(snapshot).await;
-        Ok(namespaces?.waiting > 0 || definitions? > 0)
+        let (namespaces, definitions) = (namespaces?, definitions?);
+        Ok(namespaces.waiting > 0 || definitions > 0)
     }
 
     /// Takes everything out of the watches. Returns whether there was anything: then another round

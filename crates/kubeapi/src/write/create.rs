@@ -1,5 +1,7 @@
 //! A new object, from what the client sent.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::fault::Faults;
@@ -75,6 +77,7 @@ pub fn warnings(target: &Target, object: &Value, old: Option<&Value>) -> Vec<Str
     }
     if target.kind.custom.is_some() {
         let before = old.map(meta::finalizers).unwrap_or_default();
+        let before: BTreeSet<&str> = before.into_iter().collect();
         let mut added = meta::finalizers(object);
         added.retain(|finalizer| !before.contains(finalizer));
         return names::finalizer_warnings(&added);

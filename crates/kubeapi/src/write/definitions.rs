@@ -28,6 +28,8 @@ impl Writes {
             return Ok(0);
         };
         let mut waiting = 0;
+        // A fault in one definition must not hold up the others: the first is told in the end.
+        let mut fault = None;
         let all = self.all(&kind.resource(), Range::All)?;
         for definition in &all {
             let target = Target {
@@ -35,16 +37,28 @@ impl Writes {
                 namespace: "",
                 name: meta::name(definition),
             };
-            let Some(current) = self.read(&target)? else {
-                continue;
-            };
-            let done = match meta::is_deleting(&current.value) {
-                true => self.end_definition(catalog, &target, &current).await?,
-                false => self.settle_definition(&target, &current, &all).await?,
-            };
-            waiting += usize::from(!done);
+            match self.look_after_definition(catalog, &target, &all).await {
+                Ok(done) => waiting += usize::from(!done),
+                Err(status) => fault = fault.or(Some(status)),
+            }
         }
-        Ok(waiting)
+        fault.map_or(Ok(waiting), Err)
+    }
+
+    /// Whether nothing is left to do for this definition.
+    async fn look_after_definition(
+        &self,
+        catalog: &Snapshot,
+        target: &Target<'_>,
+        all: &[Value],
+    ) -> Result<bool, Status> {
+        match self.read(target)? {
+            None => Ok(true),
+            Some(current) if meta::is_deleting(&current.value) => {
+                self.end_definition(catalog, target, &current).await
+            }
+            Some(current) => self.settle_definition(target, &current, all).await,
+        }
     }
 
     /// Gives a definition its names, and its objects a place to be stored.

@@ -42,7 +42,8 @@ pub fn delete(
     let waits = !meta::finalizers(&object).is_empty();
     match (graceful, waits) {
         (Grace::None, true) => mark(&mut object, now),
-        // Without a grace it goes in the next step: watchers see that its end began.
+        // Who watches a pod that has no time left is told so before it goes.
+        (Grace::Seconds(0), false) => return Ok(Decision::PutAndDelete(object)),
         (Grace::Seconds(_), _) => {}
         (Grace::None | Grace::Pending, _) => return Ok(Decision::Delete(object)),
     }
@@ -50,18 +51,6 @@ pub fn delete(
         true => Ok(Decision::Unchanged),
         false => Ok(Decision::Put(object)),
     }
-}
-
-/// Whether `decision` is the first of two steps: a pod that has no time left is told so, and goes.
-pub fn is_first_step(target: &Target, decision: &Decision) -> bool {
-    let Decision::Put(object) = decision else {
-        return false;
-    };
-    let grace = field::at(object, &["metadata", "deletionGracePeriodSeconds"]);
-    target.resource() == ("", "pods")
-        && meta::is_deleting(object)
-        && meta::finalizers(object).is_empty()
-        && grace.as_i64() == Some(0)
 }
 
 /// What who deletes something should know.
@@ -82,10 +71,12 @@ pub fn answer(
     options: &DeleteOptions,
 ) -> (u16, Value) {
     match decision {
-        Decision::Delete(last) => match conduct::conduct(target.kind).answer {
-            Answer::Object => (200, stored.clone()),
-            Answer::Status => (200, success(target, last)),
-        },
+        Decision::Delete(last) | Decision::PutAndDelete(last) => {
+            match conduct::conduct(target.kind).answer {
+                Answer::Object => (200, stored.clone()),
+                Answer::Status => (200, success(target, last)),
+            }
+        }
         // Kubernetes keeps 202 for clients that asked in the oldest way to take dependents along.
         Decision::Put(_) | Decision::Unchanged if options.orphan_dependents == Some(false) => {
             (202, stored.clone())

@@ -18,7 +18,7 @@ use super::{Part, Target, field, meta};
 use crate::Status;
 use crate::custom::scale::ScalePaths;
 use crate::protobuf;
-use crate::read::question;
+use crate::read::{self, question};
 use crate::schema::builtin;
 use crate::schema::fields::{self, FieldValidation};
 use crate::who::Authorizer;
@@ -100,13 +100,7 @@ impl Desk {
             status.message = words.map_or(status.message.clone(), str::to_owned);
             status
         })?;
-        let limit =
-            match order.query.number("limit")? {
-                None | Some(0) => None,
-                Some(limit) => Some(usize::try_from(limit).map_err(|_| {
-                    Status::bad_request("limit: Invalid value: must not be negative")
-                })?),
-            };
+        let limit = read::options::limit(&order.query)?;
         let admission = self.admission(order);
         let (target, writes) = (target(order), &self.writes);
         let found = writes

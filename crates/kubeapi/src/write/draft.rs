@@ -1,6 +1,7 @@
 //! An object as the authority stores it: bytes with a gap where the version goes, and the header
 //! that is indexed.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,16 +16,16 @@ use crate::protobuf::typed;
 use crate::schema::fields;
 
 /// An object as it is stored, from how `kind` shows it.
-pub(super) fn to_stored(kind: &Kind, object: Value) -> Value {
+fn to_stored<'a>(kind: &Kind, object: &'a Value) -> Cow<'a, Value> {
     if kind.is_event_view() {
-        let mut event = event::to_core(object);
+        let mut event = event::to_core(object.clone());
         typed::settle(("v1", "Event"), &mut event);
-        return event;
+        return Cow::Owned(event);
     }
     match &kind.custom {
         Some(custom) if !custom.storage => {
             let stored = format!("{}/{}", kind.group, custom.stored_in);
-            let mut object = with_api_version(object, &stored);
+            let mut object = with_api_version(object.clone(), &stored);
             // What the stored version does not know is not kept, whichever version it came in.
             if let Some(schema) = custom
                 .stored_schema
@@ -33,9 +34,9 @@ pub(super) fn to_stored(kind: &Kind, object: Value) -> Value {
             {
                 fields::prune(&mut object, schema.schema());
             }
-            object
+            Cow::Owned(object)
         }
-        _ => object,
+        _ => Cow::Borrowed(object),
     }
 }
 
@@ -62,7 +63,7 @@ fn with_api_version(mut object: Value, api_version: &str) -> Value {
 }
 
 /// Lays `object` out with a gap for its version.
-pub(super) fn draft(kind: &Kind, object: Value) -> Result<Draft, Status> {
+pub(super) fn draft(kind: &Kind, object: &Value) -> Result<Draft, Status> {
     let object = to_stored(kind, object);
     let (head, tail) = split(&object)?;
     let whole = [head.as_slice(), b"1", tail.as_slice()].concat();
@@ -139,7 +140,7 @@ mod tests {
             "metadata": {"name": "m", "resourceVersion": "5", "namespace": "n", "uid": "u"},
             "data": {"a": "}"}
         });
-        let draft = draft(&kind, object.clone()).unwrap();
+        let draft = draft(&kind, &object).unwrap();
         let text = [&draft.head[..], b"77", &draft.tail[..]].concat();
         let mut expected = object;
         expected["metadata"]["resourceVersion"] = json!("77");
@@ -155,7 +156,7 @@ mod tests {
             "apiVersion": "events.k8s.io/v1", "kind": "Event",
             "metadata": {"name": "e", "namespace": "n", "uid": "u"}, "note": "hi"
         });
-        let draft = draft(&kind, event).unwrap();
+        let draft = draft(&kind, &event).unwrap();
         assert_eq!(kind.stored_as().as_str(), "events");
         let text = String::from_utf8(draft.tail.to_vec()).unwrap();
         assert!(text.contains("\"message\":\"hi\""), "{text}");

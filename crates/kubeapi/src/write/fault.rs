@@ -47,9 +47,15 @@ impl fmt::Display for Path {
     }
 }
 
-/// Every fault found in one object.
+/// What is wrong with one object. Of more than [`FAULTS_MAX`] faults the first are kept: who has so
+/// many does not need the rest.
 #[derive(Debug, Default)]
 pub struct Faults(Vec<Cause>);
+
+/// How many faults of one object are told.
+pub const FAULTS_MAX: usize = 256;
+/// How much they may say together.
+const BYTES_MAX: usize = 512 * 1024;
 
 impl Faults {
     /// A field that must be there is not.
@@ -122,11 +128,7 @@ impl Faults {
 
     /// Adds what a schema found.
     pub(super) fn extend(&mut self, causes: Vec<Cause>) {
-        for cause in causes {
-            if !self.0.contains(&cause) {
-                self.0.push(cause);
-            }
-        }
+        causes.into_iter().for_each(|cause| self.push(cause));
     }
 
     /// Puts these before others.
@@ -154,10 +156,15 @@ impl Faults {
         Err(Status::invalid(group, &kind.kind, name, self.0))
     }
 
-    /// The same fault found twice is told once.
     fn add(&mut self, reason: &'static str, path: &Path, message: String) {
-        let cause = Cause::new(reason, path.to_string(), message);
-        if !self.0.contains(&cause) {
+        self.push(Cause::new(reason, path.to_string(), message));
+    }
+
+    /// The same fault found twice is told once.
+    fn push(&mut self, cause: Cause) {
+        let bytes: usize = self.0.iter().map(|cause| cause.message.len()).sum();
+        let full = self.0.len() >= FAULTS_MAX || bytes > BYTES_MAX;
+        if !full && !self.0.contains(&cause) {
             self.0.push(cause);
         }
     }
@@ -283,6 +290,21 @@ mod tests {
             quoted("a\"b\\c\n\0\u{7f}\u{85}ä"),
             "\"a\\\"b\\\\c\\n\\x00\\x7f\\u0085ä\""
         );
+    }
+
+    #[test]
+    fn of_very_many_faults_the_first_are_told() {
+        let mut faults = Faults::default();
+        for index in 0..100_000 {
+            faults.required(&Path::new("a").index(index), "");
+        }
+        assert_eq!(faults.told().len(), FAULTS_MAX);
+        let mut faults = Faults::default();
+        for index in 0..1_000 {
+            faults.invalid(&Path::new("a").index(index), "x".repeat(20_000), "no");
+        }
+        let bytes: usize = faults.told().iter().map(String::len).sum();
+        assert!(bytes < BYTES_MAX + 20_000, "{bytes}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Metadata: what a new object is stamped with, what an update cannot change, and what must be
 //! right in both.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -183,14 +183,14 @@ pub fn is_deleting(object: &Value) -> bool {
 pub fn settle_owners(object: &mut Value, when: &str) -> Option<String> {
     let metadata = object.get_mut("metadata")?;
     let owners = metadata.get_mut("ownerReferences")?.as_array_mut()?;
-    let (mut once, mut twice): (Vec<Value>, BTreeSet<String>) = Default::default();
-    for owner in std::mem::take(owners) {
-        match once.contains(&owner) {
-            true => drop(twice.insert(field::text(&owner, "uid").to_owned())),
-            false => once.push(owner),
+    let (mut once, mut twice) = (HashSet::new(), BTreeSet::new());
+    owners.retain(|owner| {
+        let first = once.insert(owner.clone());
+        if !first {
+            twice.insert(field::text(owner, "uid").to_owned());
         }
-    }
-    *owners = once;
+        first
+    });
     if twice.is_empty() {
         return None;
     }
@@ -313,11 +313,9 @@ fn drop_empty(metadata: &mut Value) {
 fn differs_beyond_status(target: &Target, new: &Value, old: &Value) -> bool {
     let own_status = target.kind.subresource("status").is_some();
     let counts = |key: &str| key != "metadata" && !(own_status && key == "status");
-    let fields = |value: &Value| -> Map<String, Value> {
-        let all = value.as_object().into_iter().flatten();
-        all.filter(|(key, _)| counts(key))
-            .map(|(k, v)| (k.clone(), v.clone()))
-            .collect()
+    let fields = |value| -> BTreeMap<&String, &Value> {
+        let all = Value::as_object(value).into_iter().flatten();
+        all.filter(|(key, _)| counts(key)).collect()
     };
     fields(new) != fields(old)
 }

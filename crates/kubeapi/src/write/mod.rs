@@ -4,7 +4,7 @@
 //! request to a [`Decision`], without I/O, clock or randomness. They follow what a kube-apiserver
 //! does, down to the words of its refusals, because people and controllers act on them.
 
-mod field; // reading and setting fields that may not be there
+pub(crate) mod field; // reading and setting fields that may not be there
 pub mod fault; // what is wrong with an object, field by field
 pub mod names; // what names, labels and annotations may look like
 pub mod quantity; // amounts such as "100m" and "1Gi"
@@ -17,7 +17,7 @@ pub mod create; // a new object
 pub mod update; // a new state of an object
 pub mod patch; // a difference to an object
 pub mod delete; // the end of an object
-pub mod options; // what a client may say about a deletion
+pub mod options; // what a client may say about a write
 pub mod order; // a write as it comes in, and the place that does it
 mod draft; // an object -> what the authority stores
 mod outcome; // what a write answers with
@@ -97,6 +97,8 @@ pub enum Decision {
     Put(Value),
     /// It goes. This was its last state.
     Delete(Value),
+    /// It is stored as this, and goes in the same step.
+    PutAndDelete(Value),
     /// It stays as it is, and no version is spent.
     Unchanged,
 }

@@ -1,6 +1,5 @@
-//! What a client may say about a deletion: `DeleteOptions`, in the body or in the query.
-
-use std::num::{IntErrorKind, ParseIntError};
+//! What a client may say about a write: the options of a deletion, in the body or in the query, and
+//! those of a create, an update or a patch.
 
 use serde_json::Value;
 
@@ -8,7 +7,7 @@ use super::fault::{Faults, Path};
 use super::field;
 use super::order::Verb;
 use crate::Status;
-use crate::request::Query;
+use crate::request::{Query, query};
 use crate::schema::fields::FieldValidation;
 
 /// How an object should go.
@@ -86,7 +85,7 @@ impl DeleteOptions {
         let mut dry_runs = Vec::new();
         for (key, value) in query {
             match key {
-                "gracePeriodSeconds" => options.grace_seconds = Some(parsed(value)?),
+                "gracePeriodSeconds" => options.grace_seconds = Some(query::number(value)?),
                 "orphanDependents" => options.orphan_dependents = Some(truth(value)),
                 "propagationPolicy" => policy = Some(Value::from(value)),
                 "dryRun" => dry_runs.push(value),
@@ -156,7 +155,9 @@ impl WriteOptions {
 fn check_manager(name: &str, faults: &mut Faults) {
     let path = Path::new("fieldManager");
     if name.len() > MANAGER_BYTES_MAX {
+        // What else is wrong with it is not looked for: there may be much of it.
         faults.too_long(&path, MANAGER_BYTES_MAX);
+        return;
     }
     for (position, letter) in name
         .char_indices()
@@ -201,17 +202,6 @@ fn whole_number(body: &Value, key: &str) -> Result<Option<i64>, Status> {
             None => Err(Status::bad_request(format!("{key} must be a whole number"))),
         },
     }
-}
-
-/// The words are those of Go, which say nothing of the parameter.
-fn parsed(value: &str) -> Result<i64, Status> {
-    value.parse().map_err(|error: ParseIntError| {
-        let why = match error.kind() {
-            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
-            _ => "invalid syntax",
-        };
-        Status::bad_request(format!("strconv.ParseInt: parsing {value:?}: {why}"))
-    })
 }
 
 /// Query parameters are true unless they say otherwise, as Kubernetes reads them.
@@ -262,5 +252,13 @@ mod tests {
                 .code,
             422
         );
+    }
+
+    #[test]
+    fn a_manager_whose_name_is_too_long_is_told_so_and_nothing_more() {
+        let name = "%01".repeat(20_000);
+        let query = Query::parse(&format!("fieldManager={name}")).unwrap();
+        let status = WriteOptions::from_query(&query, Verb::Create).unwrap_err();
+        assert!(status.message.ends_with("may not be more than 128 bytes"));
     }
 }

@@ -12,7 +12,7 @@ use crate::Status;
 /// The object that a dry run shows.
 pub(super) fn shown<'a>(decision: &'a Decision, current: &'a Value) -> &'a Value {
     match decision {
-        Decision::Put(object) | Decision::Delete(object) => object,
+        Decision::Put(object) | Decision::Delete(object) | Decision::PutAndDelete(object) => object,
         Decision::Unchanged => current,
     }
 }
@@ -20,10 +20,10 @@ pub(super) fn shown<'a>(decision: &'a Decision, current: &'a Value) -> &'a Value
 pub(super) fn stored(
     target: &Target,
     decision: &Decision,
-    outcomes: Vec<Outcome>,
+    outcome: Outcome,
 ) -> Result<Value, Status> {
-    match (decision, outcomes.into_iter().next()) {
-        (Decision::Delete(last), Some(Outcome::Deleted(version))) => {
+    match (decision, outcome) {
+        (Decision::Delete(last) | Decision::PutAndDelete(last), Outcome::Deleted(version)) => {
             let mut last = last.clone();
             field::set(
                 field::object_mut(&mut last, "metadata"),
@@ -32,18 +32,18 @@ pub(super) fn stored(
             );
             Ok(last)
         }
-        (_, Some(Outcome::Stored(object))) => Ok(draft::from_stored(target.kind, parsed(&object)?)),
+        (_, Outcome::Stored(object)) => Ok(draft::from_stored(target.kind, parsed(&object)?)),
         _ => Err(Status::internal("a write left nothing behind")),
     }
 }
 
-pub(super) fn stored_bytes(target: &Target, outcomes: Vec<Outcome>) -> Result<Bytes, Status> {
-    match outcomes.into_iter().next() {
-        Some(Outcome::Stored(object)) if target.kind.is_stored_as_shown() => Ok(object.bytes),
-        Some(Outcome::Stored(object)) => {
-            encoded(&draft::from_stored(target.kind, parsed(&object)?))
+pub(super) fn stored_bytes(target: &Target, outcome: Outcome) -> Result<Bytes, Status> {
+    match outcome {
+        Outcome::Stored(object) if target.kind.is_stored_as_shown() => Ok(object.bytes),
+        Outcome::Stored(object) => encoded(&draft::from_stored(target.kind, parsed(&object)?)),
+        Outcome::Deleted(_) | Outcome::Checked => {
+            Err(Status::internal("a write left nothing behind"))
         }
-        _ => Err(Status::internal("a write left nothing behind")),
     }
 }
 

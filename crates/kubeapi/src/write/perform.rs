@@ -7,7 +7,7 @@ use host::Clock;
 use object::{ObjectName, Resource};
 use serde_json::Value;
 use store::Authority;
-use store::authority::{Action, Expect, Refusal, Swap};
+use store::authority::{Action, Expect, Outcome, Refusal, Swap};
 use tokio::sync::Mutex;
 
 use super::admit::Admit;
@@ -198,27 +198,21 @@ impl Writes {
         options: &DeleteOptions,
         admission: &dyn Admit,
     ) -> Result<Done, Status> {
-        let mut options = options.clone();
         for _ in 0..ATTEMPTS_MAX {
             let current = self.must_read(target)?;
             let now = self.clock.wall();
             admission.delete(&current.value)?;
-            let decision = delete::delete(target, &current.value, &options, now)?;
+            let decision = delete::delete(target, &current.value, options, now)?;
             let stored = match options.dry_run {
                 DryRun::All => Some(shown(&decision, &current.value).clone()),
                 DryRun::No => self.carry_out(target, &decision, &current).await?,
             };
             let Some(stored) = stored else { continue };
-            if options.dry_run == DryRun::No && delete::is_first_step(target, &decision) {
-                // The version that the client named was the one before this step.
-                options.resource_version = None;
-                continue;
-            }
-            let (code, body) = delete::answer(target, &decision, &stored, &options);
+            let (code, body) = delete::answer(target, &decision, &stored, options);
             return Ok(Done {
                 code,
                 body: encoded(&body)?,
-                warnings: delete::warnings(target, &options),
+                warnings: delete::warnings(target, options),
             });
         }
         Err(too_busy(target))
@@ -271,12 +265,45 @@ impl Writes {
         decision: &Decision,
         current: &Current,
     ) -> Result<Option<Value>, Status> {
+        if *decision == Decision::Unchanged {
+            return Ok(Some(current.value.clone()));
+        }
+        let outcome = self.swap(target, decision, current).await?;
+        outcome
+            .map(|outcome| stored(target, decision, outcome))
+            .transpose()
+    }
+
+    /// The same, with the object as a client is shown it.
+    async fn stored_bytes(
+        &self,
+        target: &Target<'_>,
+        decision: &Decision,
+        current: &Current,
+    ) -> Result<Option<Bytes>, Status> {
+        if *decision == Decision::Unchanged {
+            return encoded(&current.value).map(Some);
+        }
+        match (self.swap(target, decision, current).await?, decision) {
+            (None, _) => Ok(None),
+            // What goes by its last change is shown at the version that it had.
+            (Some(_), Decision::Delete(last)) => encoded(last).map(Some),
+            (Some(outcome), _) => stored_bytes(target, outcome).map(Some),
+        }
+    }
+
+    async fn swap(
+        &self,
+        target: &Target<'_>,
+        decision: &Decision,
+        current: &Current,
+    ) -> Result<Option<Outcome>, Status> {
+        let draft = |object| draft::draft(target.kind, object).map(Box::new);
         let action = match decision {
-            Decision::Unchanged => return Ok(Some(current.value.clone())),
+            Decision::Unchanged => Action::Check,
             Decision::Delete(_) => Action::Delete,
-            Decision::Put(object) => {
-                Action::Put(Box::new(draft::draft(target.kind, object.clone())?))
-            }
+            Decision::Put(object) => Action::Put(draft(object)?),
+            Decision::PutAndDelete(object) => Action::PutAndDelete(draft(object)?),
         };
         let swap = Swap {
             resource: target.kind.stored_as(),
@@ -285,7 +312,7 @@ impl Writes {
             action,
         };
         match self.authority.swap(vec![swap]).await {
-            Ok((outcomes, _durable)) => stored(target, decision, outcomes).map(Some),
+            Ok((outcomes, _durable)) => Ok(outcomes.into_iter().next()),
             Err(Refusal::Conflict { .. }) => Ok(None),
             Err(refusal) => Err(refused(target, refusal)),
         }
@@ -324,7 +351,7 @@ impl Writes {
             };
         }
         create::check_unstored(body)?;
-        let put = Action::Put(Box::new(draft::draft(target.kind, object.clone())?));
+        let put = Action::Put(Box::new(draft::draft(target.kind, &object)?));
         let (named, expect) = (name.clone(), Expect::Absent);
         let mut swaps = vec![Swap {
             resource: resource.clone(),
@@ -338,7 +365,8 @@ impl Writes {
         swaps.extend(definition.map(|definition| definition.guard(definitions())));
         match self.authority.swap(swaps).await {
             Ok((outcomes, _durable)) => {
-                let stored = stored_bytes(target, outcomes)?;
+                let first = outcomes.into_iter().next().unwrap_or(Outcome::Checked);
+                let stored = stored_bytes(target, first)?;
                 Ok(Created::Done(201, stored, warnings))
             }
             Err(Refusal::Conflict { index: 0, .. }) => {
@@ -373,26 +401,19 @@ impl Writes {
                 around,
             };
             let (decision, mut warnings) = rule(&update, &current.value)?;
-            match &decision {
-                Decision::Put(new) | Decision::Delete(new) => {
-                    ask.admission.update(new, &current.value)?;
-                }
-                Decision::Unchanged => {}
+            let new = shown(&decision, &current.value);
+            if decision != Decision::Unchanged {
+                ask.admission.update(new, &current.value)?;
             }
-            let stored = match ask.dry_run {
-                DryRun::All => Some(shown(&decision, &current.value).clone()),
-                DryRun::No => self.carry_out(target, &decision, &current).await?,
+            let body = match ask.dry_run {
+                DryRun::All => Some(encoded(new)?),
+                DryRun::No => self.stored_bytes(target, &decision, &current).await?,
             };
-            if let Some(stored) = stored {
-                // What goes by its last change is shown at the version that it had.
-                let stored = match decision {
-                    Decision::Delete(last) => last,
-                    Decision::Put(_) | Decision::Unchanged => stored,
-                };
-                warnings.extend(create::warnings(target, &stored, Some(&current.value)));
+            if let Some(body) = body {
+                warnings.extend(create::warnings(target, new, Some(&current.value)));
                 return Ok(Done {
                     code: 200,
-                    body: encoded(&stored)?,
+                    body,
                     warnings,
                 });
             }

@@ -5,6 +5,7 @@ use object::Object;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::field;
 use super::outcome::fresh_uuid;
 use crate::Status;
 use crate::status::Cause;
@@ -60,10 +61,15 @@ impl TokenMaker {
         let (namespace, name) = account;
         let object = find("serviceaccounts", name)?;
         let object = object.ok_or_else(|| Status::not_found("", "serviceaccounts", name))?;
-        let spec = match request.get("spec") {
-            None | Some(Value::Null) => Spec::default(),
-            Some(spec) => Spec::deserialize(spec)
+        let spec = match (request.is_object(), field::child(&request, "spec")) {
+            (true, Value::Null) => Spec::default(),
+            (true, spec @ Value::Object(_)) => Spec::deserialize(spec)
                 .map_err(|error| Status::bad_request(format!("spec cannot be read: {error}")))?,
+            _ => {
+                return Err(Status::bad_request(
+                    "the request and its spec must be objects",
+                ));
+            }
         };
         let seconds = spec.expiration_seconds.unwrap_or(LIFETIME_SECONDS_DEFAULT);
         check_lifetime(seconds)?;
@@ -199,4 +205,46 @@ fn bind_to_node_of(bound: &mut BoundTo, pod: &Object, find: &Find<'_>) -> Result
         });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::who::token::SigningKey;
+    use aws_lc_rs::rand::SystemRandom;
+    use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+    use bytes::Bytes;
+    use object::Resource;
+
+    fn answer(request: Value) -> Result<Value, Status> {
+        let pkcs8 =
+            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
+        let maker = TokenMaker {
+            key: SigningKey::from_pkcs8(pkcs8.unwrap().as_ref()).unwrap(),
+            issuer: "us".into(),
+            audiences: vec!["everybody".into()],
+            clock: Clock::machine(),
+        };
+        let account =
+            br#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"1"}}"#;
+        let resource = Resource::new("", "serviceaccounts");
+        let account = Object::parse(&resource, Bytes::from_static(account), &[]).unwrap();
+        maker.answer(("n", "a"), request, &|_, _| Ok(Some(account.clone())))
+    }
+
+    #[test]
+    fn a_request_that_says_nothing_is_answered_and_one_that_is_none_is_refused() {
+        for request in [json!({}), json!({"spec": null}), json!({"spec": {}})] {
+            let answered = answer(request).unwrap();
+            assert_eq!(answered["spec"]["audiences"], json!(["everybody"]));
+        }
+        for request in [
+            json!([]),
+            json!("x"),
+            json!({"spec": []}),
+            json!({"spec": "x"}),
+        ] {
+            assert_eq!(answer(request.clone()).unwrap_err().code, 400, "{request}");
+        }
+    }
 }

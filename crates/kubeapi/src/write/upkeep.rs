@@ -64,10 +64,7 @@ impl Writes {
             };
             fault = fault.or(looked_after.err());
         }
-        match fault {
-            None => Ok(round),
-            Some(fault) => Err(fault),
-        }
+        fault.map_or(Ok(round), Err)
     }
 
     /// Makes what every namespace has. Returns how many objects that took.

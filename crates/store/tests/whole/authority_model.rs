@@ -177,10 +177,14 @@ impl Run {
         let action = match found {
             Some(_) if self.chance.one_in(3) => Action::Delete,
             Some(_) if self.chance.one_in(9) => Action::Check,
-            _ => {
+            found => {
                 self.uids += 1;
                 let filling = self.chance.below(200);
-                Action::Put(Box::new(draft(path, &format!("u{}", self.uids), filling)))
+                let draft = Box::new(draft(path, &format!("u{}", self.uids), filling));
+                match found {
+                    Some(_) if self.chance.one_in(6) => Action::PutAndDelete(draft),
+                    _ => Action::Put(draft),
+                }
             }
         };
         let name = name(path);
@@ -201,12 +205,18 @@ impl Run {
                 swaps.push(swap);
             }
         }
-        let names: Vec<_> = swaps
+        let said: Vec<_> = swaps
             .iter()
-            .map(|swap| (swap.resource.clone(), swap.name.clone()))
+            .map(|swap| {
+                (
+                    swap.resource.clone(),
+                    swap.name.clone(),
+                    last_words(&swap.action),
+                )
+            })
             .collect();
         let (outcomes, _) = self.authority().swap_blocking(swaps).unwrap();
-        for ((resource, name), outcome) in names.iter().zip(outcomes) {
+        for ((resource, name, last), outcome) in said.iter().zip(outcomes) {
             let (at, after) = match outcome {
                 Outcome::Stored(object) => {
                     let bytes = String::from_utf8(object.bytes.to_vec()).unwrap();
@@ -215,9 +225,15 @@ impl Run {
                 Outcome::Deleted(version) => (number(&version), None),
                 Outcome::Checked => continue,
             };
+            let model = self.models.get_mut(resource).unwrap();
+            if let Some((head, tail)) = last {
+                let at = at - 1;
+                assert!(at > self.newest, "versions never go back");
+                self.newest = at;
+                model.change(at, name.as_str(), Some(format!("{head}{at}{tail}")));
+            }
             assert!(at > self.newest, "versions never go back");
             self.newest = at;
-            let model = self.models.get_mut(resource).unwrap();
             model.change(at, name.as_str(), after);
         }
     }
@@ -443,4 +459,14 @@ fn an_authority_lists_and_watches_exactly_what_was_swapped() {
         names.iter().any(|name| name.ends_with(".base")),
         "{names:?}"
     );
+}
+
+/// What an object says for the last time, before and after its version, where it goes in the same
+/// step.
+fn last_words(action: &Action) -> Option<(String, String)> {
+    let Action::PutAndDelete(draft) = action else {
+        return None;
+    };
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    Some((text(&draft.head), text(&draft.tail)))
 }

@@ -1,6 +1,8 @@
 //! What the tests are made of: objects, drafts, and chance that can be repeated.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use host::Clock;
@@ -164,4 +166,18 @@ pub(crate) fn opened(disk: Arc<dyn Disk>, options: &Options) -> Authority {
         .open_tables_blocking(vec![pods(), leases()])
         .unwrap();
     authority
+}
+
+/// Asks, and comes back with the question on its way.
+pub(crate) async fn begun<F: Future>(asked: F) -> Pin<Box<F>> {
+    let mut asked = Box::pin(asked);
+    std::future::poll_fn(|context| {
+        assert!(
+            asked.as_mut().poll(context).is_pending(),
+            "answered at once"
+        );
+        Poll::Ready(())
+    })
+    .await;
+    asked
 }

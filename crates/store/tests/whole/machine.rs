@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 use store::authority::Refusal;
@@ -31,6 +31,9 @@ pub(crate) struct Gate {
     /// How many syncs are let through before the next one is held up; all if there is no number.
     passes: Mutex<Option<u64>>,
     opened: Condvar,
+    /// Whether somebody waits here. Changes under the lock of the passes.
+    held: AtomicBool,
+    arrived: Condvar,
 }
 
 impl Gate {
@@ -47,6 +50,14 @@ impl Gate {
     pub(crate) fn open(&self) {
         *self.passes.lock() = None;
         self.opened.notify_all();
+    }
+
+    /// Returns when a sync is held up: what is asked for from now on is not a part of it.
+    pub(crate) fn holds(&self) {
+        let mut passes = self.passes.lock();
+        while !self.held.load(Ordering::SeqCst) {
+            self.arrived.wait(&mut passes);
+        }
     }
 }
 
@@ -114,8 +125,11 @@ impl File for GatedFile {
     fn sync(&self) -> io::Result<()> {
         let mut passes = self.gate.passes.lock();
         while *passes == Some(0) {
+            self.gate.held.store(true, Ordering::SeqCst);
+            self.gate.arrived.notify_all();
             self.gate.opened.wait(&mut passes);
         }
+        self.gate.held.store(false, Ordering::SeqCst);
         *passes = passes.map(|left| left - 1);
         self.file.sync()?;
         self.gate.unsynced.store(0, Ordering::SeqCst);

@@ -349,14 +349,15 @@ fn a_table_that_is_forgotten_and_sent_again_in_one_group_has_all_its_rows() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let held = replica.apply(cut(vec![], end(11, vec![], vec![])));
-        let opened = async {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-            gate.open();
-        };
-        let all = tokio::join!(held, replica.forget(pods()), replica.apply(all(12)), opened);
-        all.1.unwrap();
-        all.2.unwrap();
+        let first = begun(replica.apply(cut(vec![], end(11, vec![], vec![])))).await;
+        // The writer is held up at its sync, so the others are of one group.
+        gate.holds();
+        let forgotten = begun(replica.forget(pods())).await;
+        let sent = begun(replica.apply(all(12))).await;
+        gate.open();
+        first.await.unwrap();
+        forgotten.await.unwrap();
+        sent.await.unwrap();
     });
     assert_eq!(listed(&replica), ["a/1"]);
     drop(replica);

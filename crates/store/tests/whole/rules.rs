@@ -6,6 +6,7 @@ use bytes::Bytes;
 use object::select::Selector;
 use store::authority::{Action, Expect, Refusal, Swap};
 use store::disk::Disk;
+use store::disk::lossy::{Fault, LossyDisk};
 use store::disk::memory::MemoryDisk;
 use store::{At, Authority, Options, Part, Range, Scope, Step};
 
@@ -55,20 +56,17 @@ fn what_was_put_before_an_emptying_does_not_outlive_it_in_one_group() {
     gate.close();
     let swap = |path: &str| vec![put(pods(), path, path, Expect::Absent)];
     runtime.block_on(async {
-        // The first one holds the writer at its sync; the others gather meanwhile.
-        let first = authority.swap(swap("a/0"));
-        let second = authority.swap(swap("a/1"));
-        let emptied = authority.empty_table(pods());
-        let last = authority.swap(swap("a/2"));
-        let opened = async {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-            gate.open();
-        };
-        let all = tokio::join!(first, second, emptied, last, opened);
-        all.0.unwrap();
-        all.1.unwrap();
-        all.2.unwrap();
-        all.3.unwrap();
+        let first = begun(authority.swap(swap("a/0"))).await;
+        // The writer is held up at its sync, so the others are of one group.
+        gate.holds();
+        let second = begun(authority.swap(swap("a/1"))).await;
+        let emptied = begun(authority.empty_table(pods())).await;
+        let last = begun(authority.swap(swap("a/2"))).await;
+        gate.open();
+        first.await.unwrap();
+        second.await.unwrap();
+        emptied.await.unwrap();
+        last.await.unwrap();
     });
     let names = |authority: &Authority| {
         let wanted = want(pods(), Range::All);
@@ -92,33 +90,56 @@ fn who_is_refused_for_what_was_staged_can_read_it_when_told() {
     let (disk, gate) = Gated::new(Arc::new(MemoryDisk::default()));
     let authority = opened(Arc::new(disk), &Options::new("test"));
     let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
         .build()
         .unwrap();
     gate.close();
     let swap = |path: &str, uid: &str| vec![put(pods(), path, uid, Expect::Absent)];
     runtime.block_on(async {
-        // The first one holds the writer at its sync, so that the two others are of one group.
-        let first = authority.swap(swap("a/0", "u0"));
-        let faster = authority.swap(swap("a/1", "u1"));
-        let slower = async {
+        let first = begun(authority.swap(swap("a/0", "u0"))).await;
+        gate.holds();
+        let faster = begun(authority.swap(swap("a/1", "u1"))).await;
+        let slower = begun(async {
             let refused = authority.swap(swap("a/1", "u2")).await.unwrap_err();
             let seen = authority.reader().object(&pods(), &name("a/1")).unwrap();
             (refused, seen)
-        };
-        let opened = async {
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            gate.pass_one();
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            gate.open();
-        };
-        let all = tokio::join!(first, faster, slower, opened);
-        all.0.unwrap();
-        all.1.unwrap();
-        let (refused, seen) = all.2;
+        });
+        let slower = slower.await;
+        gate.pass_one();
+        first.await.unwrap();
+        gate.holds();
+        gate.open();
+        // Whoever is told first is asked first.
+        let (refused, seen) = slower.await;
+        faster.await.unwrap();
         let seen = seen.map(|object| object.header.version);
         assert!(seen.is_some(), "refused for what nobody can see");
         assert!(matches!(refused, Refusal::Conflict { found, .. } if found == seen));
+    });
+}
+
+#[test]
+fn nobody_is_refused_for_what_was_not_stored() {
+    let inner = Arc::new(LossyDisk::default());
+    let (disk, gate) = Gated::new(inner.clone());
+    let authority = opened(Arc::new(disk), &Options::new("test"));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    gate.close();
+    let swap = |path: &str, uid: &str| vec![put(pods(), path, uid, Expect::Absent)];
+    runtime.block_on(async {
+        let first = begun(authority.swap(swap("a/0", "u0"))).await;
+        gate.holds();
+        let faster = begun(authority.swap(swap("a/1", "u1"))).await;
+        let slower = begun(authority.swap(swap("a/1", "u2"))).await;
+        gate.pass_one();
+        first.await.unwrap();
+        gate.holds();
+        inner.fail_at(inner.calls(), Fault::SyncFails);
+        gate.open();
+        for refused in [faster.await, slower.await] {
+            assert!(matches!(refused, Err(Refusal::Failed(_))), "{refused:?}");
+        }
     });
 }
 

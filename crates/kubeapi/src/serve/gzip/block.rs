@@ -74,8 +74,10 @@ impl Blocks {
                 continue;
             };
             misses = 0;
-            // The repetition may have begun earlier.
-            let before = same_before(&bytes[said..at], &bytes[..from]);
+            // The repetition may have begun earlier, but it must reach beyond this place: there is no
+            // way back.
+            let reach = at.saturating_sub(LENGTH_MAX - EIGHT).max(said);
+            let before = same_before(&bytes[reach..at], &bytes[..from]);
             let (at_first, from) = (at - before, from - before);
             let length = same(&bytes[from..], &bytes[at_first..]);
             self.step(&bytes[said..at_first], length, at_first - from);
@@ -356,7 +358,7 @@ const STORED_MAX: usize = 65_535;
 const LENGTH_MAX: usize = 258;
 const DISTANCE_MAX: usize = 32_768;
 const EIGHT: usize = 8;
-/// The table has 32 KiB, which stays in the nearest cache.
+/// The table has 64 KiB, which stays in a near cache.
 const HASH_BITS: u32 = 14;
 const HASH_FACTOR: u64 = 0x9e37_79b1_85eb_ca87;
 /// After so many misses, as a power of two, the stride grows by one.

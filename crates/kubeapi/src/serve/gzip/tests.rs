@@ -101,13 +101,72 @@ fn the_farthest_repetition_is_said_and_one_farther_is_not() {
 }
 
 #[test]
+fn a_repetition_that_is_noticed_late_is_said_from_where_one_can_reach() {
+    // In noise one place of sixteen is looked at; only what follows a repetition is looked at
+    // closely. So what is there for the second time may be noticed hundreds of bytes after it
+    // began. Where the places fall decides it, so all of them are tried.
+    let start = noise(4, 3_000);
+    for padding in 0..16 {
+        let known = [
+            &noise(5, 592 + padding),
+            &start[2_500..2_524],
+            &noise(6, 200),
+        ]
+        .concat();
+        for skipped in 0..16 {
+            let bytes = [&start, &known, &noise(7, 3_000), &known[skipped..]].concat();
+            assert_eq!(read_back(&compressed(&[&bytes])), bytes);
+        }
+    }
+}
+
+#[test]
 fn pieces_are_read_back_as_one() {
     let list = list_of_objects(3_000);
     let pieces: Vec<&[u8]> = list.chunks(70_001).collect();
     assert_eq!(read_back(&compressed(&pieces)), list);
 }
 
+/// Noise, or some of what came before once more.
+#[derive(Debug, Clone)]
+enum Part {
+    New(u64, usize),
+    Again(prop::sample::Index, usize),
+}
+
+fn parts_joined(parts: &[Part]) -> Vec<u8> {
+    let mut bytes = noise(8, 2_500);
+    for part in parts {
+        match part {
+            Part::New(seed, count) => bytes.extend(noise(*seed, *count)),
+            Part::Again(from, count) => {
+                let from = from.index(bytes.len());
+                let end = bytes.len().min(from + count);
+                bytes.extend_from_within(from..end);
+            }
+        }
+    }
+    bytes
+}
+
 proptest! {
+    #[test]
+    fn whatever_repeats_wherever_is_read_back(
+        parts in prop::collection::vec(
+            prop_oneof![
+                (any::<u64>(), 0..3_000usize).prop_map(|(seed, count)| Part::New(seed, count)),
+                (any::<prop::sample::Index>(), 0..1_000usize)
+                    .prop_map(|(from, count)| Part::Again(from, count)),
+                (any::<prop::sample::Index>(), 6..30usize)
+                    .prop_map(|(from, count)| Part::Again(from, count)),
+            ],
+            0..30,
+        ),
+    ) {
+        let bytes = parts_joined(&parts);
+        prop_assert_eq!(read_back(&compressed(&[&bytes])), bytes);
+    }
+
     #[test]
     fn whatever_goes_in_is_read_back(
         pieces in prop::collection::vec(

@@ -126,25 +126,6 @@ impl<'k> Sheet<'k> {
         }
     }
 
-    /// The Table of a list of objects.
-    pub fn list<'a>(
-        &self,
-        meta: &ListMeta<'_>,
-        objects: impl IntoIterator<Item = &'a [u8]>,
-        now: Timestamp,
-    ) -> Result<Vec<u8>, Status> {
-        let mut out = Vec::with_capacity(4096);
-        self.begin(&mut out, meta);
-        for (at, object) in objects.into_iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            self.add(&mut out, object, now)?;
-        }
-        out.extend_from_slice(LIST_END);
-        Ok(out)
-    }
-
     /// Writes what stands before the first row of a list.
     pub fn begin(&self, out: &mut Vec<u8>, meta: &ListMeta<'_>) {
         self.open(out, meta, Headings::Shown);

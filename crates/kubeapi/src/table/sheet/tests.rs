@@ -44,6 +44,17 @@ fn parsed(table: Vec<u8>) -> Value {
     serde_json::from_slice(&table).unwrap()
 }
 
+fn list(sheet: &Sheet<'_>, meta: &ListMeta<'_>, objects: &[String]) -> Value {
+    let mut out = Vec::new();
+    sheet.begin(&mut out, meta);
+    for (at, object) in objects.iter().enumerate() {
+        out.extend(&b","[..at.min(1)]);
+        sheet.add(&mut out, object.as_bytes(), now()).unwrap();
+    }
+    out.extend_from_slice(LIST_END);
+    parsed(out)
+}
+
 #[test]
 fn a_list_is_a_table_with_headings_rows_and_metadata() {
     let kind = kind("", "Namespace");
@@ -54,11 +65,7 @@ fn a_list_is_a_table_with_headings_rows_and_metadata() {
         continue_token: "next",
         remaining: Some(4),
     };
-    let table = parsed(
-        sheet
-            .list(&meta, [a.as_bytes(), b.as_bytes()], now())
-            .unwrap(),
-    );
+    let table = list(&sheet, &meta, &[a, b]);
     assert_eq!(table["kind"], "Table");
     assert_eq!(table["apiVersion"], "meta.k8s.io/v1");
     assert_eq!(
@@ -91,7 +98,7 @@ fn a_list_is_a_table_with_headings_rows_and_metadata() {
 fn an_empty_list_is_a_table_with_headings_and_no_rows() {
     let kind = kind("", "Namespace");
     let sheet = Sheet::new(&kind, MetaVersion::V1, Include::Metadata);
-    let table = parsed(sheet.list(&ListMeta::default(), [], now()).unwrap());
+    let table = list(&sheet, &ListMeta::default(), &[]);
     assert_eq!(table["rows"], json!([]));
     assert_eq!(table["columnDefinitions"].as_array().unwrap().len(), 3);
 }

@@ -243,7 +243,7 @@ pub fn may_write_binding(
         return Ok(());
     }
     let Some(wanted) = authorizer.rules().referenced(role, namespace) else {
-        // The role is missing, but it is the binding that is refused, and named.
+        // As Kubernetes says it: the resource is the binding's and the name the role's.
         return Err(Status::not_found(GROUP, resource, &role.name));
     };
     let owned = authorizer.rules().granted(user, namespace).rules;

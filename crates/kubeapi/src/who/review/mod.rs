@@ -12,6 +12,7 @@ use super::token::{Refused, Verified};
 use super::{Authorizer, User};
 use crate::Status;
 use crate::status::Cause;
+use crate::write::field;
 use spec::{AccessSpec, Question, ReviewMetadata};
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
@@ -45,8 +46,9 @@ pub fn local_subject_access(
     authorizer: &Authorizer,
 ) -> Result<Value, Status> {
     let spec = AccessSpec::read(&body)?;
-    if !body["metadata"]["namespace"].is_string() && body.is_object() {
-        body["metadata"]["namespace"] = namespace.into();
+    if ReviewMetadata::read(&body)?.namespace.is_empty() {
+        let metadata = field::object_mut(&mut body, "metadata");
+        field::set(metadata, "namespace", namespace);
     }
     let metadata = ReviewMetadata::read(&body)?;
     let mut causes = spec.problems();

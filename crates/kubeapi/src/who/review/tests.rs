@@ -296,3 +296,15 @@ fn a_self_review_says_who_one_is() {
         "2026-01-01T00:00:00Z"
     );
 }
+
+#[test]
+fn a_review_that_is_no_review_is_refused() {
+    let local = |body: Value| local_subject_access(body, "ns", &authorizer());
+    for body in [
+        json!({"metadata": "x", "spec": {"user": "u"}}),
+        json!({"metadata": ["x"], "spec": {"user": "u"}}),
+        json!({"metadata": {"namespace": 1}, "spec": {"user": "u"}}),
+    ] {
+        assert!(local(body.clone()).is_err(), "{body}");
+    }
+}

@@ -1,6 +1,8 @@
 //! Events: one object, two APIs. They are stored as the core group's `events`; `events.k8s.io` is a
 //! view of the same.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::write::fault::{Faults, Path};
@@ -40,7 +42,7 @@ pub fn from_core(event: Value) -> Value {
 
 pub(super) fn check(event: &Value, faults: &mut Faults) {
     let newer = is_view(event);
-    let core = to_core(event.clone());
+    let core = as_core(event);
     let timed = !field::text(&core, "eventTime").is_empty();
     check_place(&core, timed, faults);
     if timed {
@@ -114,6 +116,14 @@ pub(super) fn check_update(new: &Value, old: &Value, faults: &mut Faults) {
 enum Needed {
     Yes,
     No,
+}
+
+/// An event with the core group's names, which most have already.
+fn as_core(event: &Value) -> Cow<'_, Value> {
+    match is_view(event) {
+        true => Cow::Owned(to_core(event.clone())),
+        false => Cow::Borrowed(event),
+    }
 }
 
 fn is_view(event: &Value) -> bool {

@@ -1,5 +1,7 @@
 //! Quotas and ranges of limits: which resources they may name, and that their amounts agree.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::container::{self, check_amount};
@@ -12,7 +14,7 @@ pub(super) fn check_quota(quota: &Value, faults: &mut Faults) {
     let path = Path::new("spec");
     for (name, value) in field::entries(spec, "hard") {
         let path = path.child("hard").key(name);
-        check_name(name, &QUOTED, &path, faults);
+        check_name(name, &path, faults);
         if !QUOTED.contains(&name.as_str()) && !is_measured(name) && !name.contains('/') {
             faults.invalid(
                 &path,
@@ -22,18 +24,16 @@ pub(super) fn check_quota(quota: &Value, faults: &mut Faults) {
         }
         check_amount(name, value, &path, faults);
     }
-    let scopes = field::texts(spec, "scopes");
-    for scope in &scopes {
-        if !SCOPES.contains(scope) {
-            let all = field::child(spec, "scopes").clone();
-            faults.invalid(&path.child("scopes"), all, "unsupported scope");
-        }
+    let mut scopes = field::texts(spec, "scopes").into_iter();
+    if scopes.any(|scope| !SCOPES.contains(&scope)) {
+        let all = field::child(spec, "scopes").clone();
+        faults.invalid(&path.child("scopes"), all, "unsupported scope");
     }
 }
 
 pub(super) fn check_range(range: &Value, faults: &mut Faults) {
     let limits = field::list(field::child(range, "spec"), "limits");
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = BTreeSet::new();
     for (index, limit) in limits.iter().enumerate() {
         let path = Path::new("spec").child("limits").index(index);
         let kind = field::text(limit, "type");
@@ -44,10 +44,9 @@ pub(super) fn check_range(range: &Value, faults: &mut Faults) {
             faults.invalid(&path.child("type"), kind, why);
         }
         faults.invalid_each(&path.child("type"), kind, wrong);
-        if seen.contains(&kind) {
+        if !seen.insert(kind) {
             faults.duplicate(&path.child("type"), kind);
         }
-        seen.push(kind);
         check_limit(limit, kind, &path, faults);
     }
 }
@@ -73,7 +72,7 @@ fn check_limit(limit: &Value, kind: &str, path: &Path, faults: &mut Faults) {
             let path = path.child(bag).key(name);
             match contained {
                 true => container::check_resource_name(name, &path, faults),
-                false => check_name(name, &QUOTED, &path, faults),
+                false => check_name(name, &path, faults),
             }
         }
     }
@@ -100,53 +99,54 @@ fn check_order(limit: &Value, name: &str, path: &Path, faults: &mut Faults) {
         let value = field::at(limit, &[bag, name]);
         Quantity::from_value(value).map(|amount| (amount, value.as_str().unwrap_or_default()))
     };
+    // What must not be larger than what, whose fault it is, and the value that is shown.
+    let (low, high) = (Shown::Low, Shown::High);
     let rules = [
-        ("min", "max", "min", "min", "max"),
-        (
-            "min",
-            "defaultRequest",
-            "defaultRequest",
-            "min",
-            "default request",
-        ),
-        (
-            "defaultRequest",
-            "max",
-            "defaultRequest",
-            "default request",
-            "max",
-        ),
-        (
-            "defaultRequest",
-            "default",
-            "defaultRequest",
-            "default request",
-            "default limit",
-        ),
-        ("min", "default", "default", "min", "default"),
-        ("default", "max", "default", "default", "max"),
+        ("min", "max", "min", low),
+        ("min", "defaultRequest", "defaultRequest", high),
+        ("defaultRequest", "max", "defaultRequest", low),
+        ("defaultRequest", "default", "defaultRequest", low),
+        ("min", "default", "default", low),
+        ("default", "max", "default", high),
     ];
-    for (less, more, told, smaller, larger) in rules {
+    for (less, more, at_fault, shown) in rules {
         let Some(((low, low_text), (high, high_text))) = amount(less).zip(amount(more)) else {
             continue;
         };
         if low > high {
+            let smaller = in_words(less);
+            let larger = match (less, more) {
+                ("defaultRequest", "default") => "default limit",
+                (_, more) => in_words(more),
+            };
             let why =
                 format!("{smaller} value {low_text} is greater than {larger} value {high_text}");
-            // Of the last two rules Kubernetes shows the bound, not what is beyond it.
-            let shown = match (less, told) {
-                ("min", "default") => low_text,
-                ("min", "defaultRequest") | ("default", _) => high_text,
-                _ => low_text,
+            let shown = match shown {
+                Shown::Low => low_text,
+                Shown::High => high_text,
             };
-            faults.invalid(&path.child(told).key(name), shown, why);
+            faults.invalid(&path.child(at_fault).key(name), shown, why);
         }
     }
 }
 
-fn check_name(name: &str, known: &[&str], path: &Path, faults: &mut Faults) {
+/// Which of two amounts a fault shows.
+#[derive(Clone, Copy)]
+enum Shown {
+    Low,
+    High,
+}
+
+fn in_words(bag: &str) -> &str {
+    match bag {
+        "defaultRequest" => "default request",
+        bag => bag,
+    }
+}
+
+fn check_name(name: &str, path: &Path, faults: &mut Faults) {
     faults.invalid_each(path, name, names::label_key_faults(name));
-    if !name.contains('/') && !known.contains(&name) && !is_measured(name) {
+    if !name.contains('/') && !QUOTED.contains(&name) && !is_measured(name) {
         let why = "must be a standard resource type or fully qualified";
         faults.invalid(path, name, why);
     }

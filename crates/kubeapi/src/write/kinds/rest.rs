@@ -1,15 +1,13 @@
-//! The few rules of the remaining kinds: nodes, priority classes, signing requests, quotas,
+//! The few rules of the remaining kinds: nodes, priority classes, signing requests,
 //! autoscalers, leases, budgets.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::container::check_not_negative;
 use super::service::{self, NOT_A_RANGE};
 use super::workload::{self, check_share};
 use super::{event, selector};
-use crate::who::User;
+use crate::who::{User, certificate};
 use crate::write::fault::{Faults, Path};
 use crate::write::update::Update;
 use crate::write::{Part, field, meta, names};
@@ -276,8 +274,7 @@ pub(super) fn check_verdicts(new: &Value, old: &Value, faults: &mut Faults) {
 
 fn check_signing_request(spec: &Value, path: &Path, faults: &mut Faults) {
     let request = field::child(spec, "request");
-    let bytes = STANDARD.decode(request.as_str().unwrap_or_default());
-    if !bytes.is_ok_and(|bytes| bytes.starts_with(b"-----BEGIN CERTIFICATE REQUEST-----")) {
+    if certificate::request_in(request.as_str().unwrap_or_default()).is_none() {
         let why = "PEM block type must be CERTIFICATE REQUEST";
         faults.invalid(&path.child("request"), request.clone(), why);
     }

@@ -1,6 +1,6 @@
 //! Persistent volumes, claims, and storage classes.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::container::check_amount;
 use super::pod::check_choice;
@@ -66,7 +66,7 @@ pub(super) fn check_volume(volume: &Value, faults: &mut Faults) {
         None => faults.required(&path, "must specify a volume type"),
         Some(_) => {
             for (key, _) in sources {
-                faults.forbidden(&path.child(key), "may not specify more than 1 volume type");
+                faults.forbidden(&path.child(&key), "may not specify more than 1 volume type");
             }
         }
     }
@@ -77,7 +77,7 @@ pub(super) fn check_volume(volume: &Value, faults: &mut Faults) {
 }
 
 /// Where a volume comes from: every field that says nothing else.
-fn sources(spec: &Value) -> Vec<(&String, &Value)> {
+fn sources(spec: &Value) -> Map<String, Value> {
     let plain = [
         "capacity",
         "accessModes",
@@ -91,7 +91,9 @@ fn sources(spec: &Value) -> Vec<(&String, &Value)> {
     ];
     let fields = spec.as_object().into_iter().flatten();
     let fields = fields.filter(|(key, _)| !plain.contains(&key.as_str()));
-    fields.collect()
+    fields
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 pub(super) fn check_claim(claim: &Value, faults: &mut Faults) {
@@ -121,7 +123,7 @@ pub(super) fn check_claim(claim: &Value, faults: &mut Faults) {
 pub(super) fn check_update(plural: &str, new: &Value, old: &Value, faults: &mut Faults) {
     let (spec, was) = (field::child(new, "spec"), field::child(old, "spec"));
     if plural == "persistentvolumes" {
-        if sources(spec) != sources(was) {
+        if !field::same(&sources(spec).into(), &sources(was).into()) {
             let why = "spec.persistentvolumesource is immutable after creation";
             faults.forbidden(&Path::new("spec").child("persistentvolumesource"), why);
         }

@@ -56,7 +56,6 @@ pub(super) fn check(plural: &str, object: &Value, faults: &mut Faults) {
 /// Counts the changes of a daemon set's template in the annotation that an API of old had a field
 /// for.
 pub(super) fn number_template(set: &mut Value, old: Option<&Value>) {
-    let template = |set: &Value| field::at(set, &["spec", "template"]).clone();
     let number = |set: &Value| -> i64 {
         let annotations = field::at(set, &["metadata", "annotations"]);
         field::text(annotations, TEMPLATE_NUMBER)
@@ -65,11 +64,15 @@ pub(super) fn number_template(set: &mut Value, old: Option<&Value>) {
     };
     let counted = match old {
         None => number(set).max(1),
-        Some(old) if field::same(&template(set), &template(old)) => number(old),
+        Some(old) if field::same(template(set), template(old)) => number(old),
         Some(old) => number(old).saturating_add(1),
     };
     let annotations = field::object_mut(field::object_mut(set, "metadata"), "annotations");
     field::set(annotations, TEMPLATE_NUMBER, counted.to_string());
+}
+
+fn template(set: &Value) -> &Value {
+    field::at(set, &["spec", "template"])
 }
 
 const TEMPLATE_NUMBER: &str = "deprecated.daemonset.template.generation";

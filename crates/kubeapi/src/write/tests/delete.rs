@@ -21,7 +21,7 @@ fn deleted(kind: &Kind, current: &Value, options: &DeleteOptions) -> Result<Deci
 
 fn kept(decision: Decision) -> Value {
     match decision {
-        Decision::Put(object) => object,
+        Decision::Put(object) | Decision::PutAndDelete(object) => object,
         other => panic!("{other:?}"),
     }
 }
@@ -122,7 +122,7 @@ fn dependents_are_told_by_finalizers() {
         };
         match deleted(&kind, current, &options).unwrap() {
             Decision::Put(object) => object["metadata"]["finalizers"].clone(),
-            Decision::Delete(_) => json!("gone"),
+            Decision::Delete(_) | Decision::PutAndDelete(_) => json!("gone"),
             Decision::Unchanged => json!("unchanged"),
         }
     };
@@ -216,31 +216,25 @@ fn a_negative_grace_is_the_shortest() {
 }
 
 #[test]
-fn a_pod_that_runs_nowhere_goes_at_once_in_two_steps() {
+fn a_pod_that_runs_nowhere_is_told_that_its_time_is_over_and_goes() {
     let first = |change: fn(&mut Value)| {
         let mut pod = running_pod();
         change(&mut pod);
         deleted(&pods(), &pod, &DeleteOptions::default()).unwrap()
     };
-    let kind = pods();
-    let target = Target {
-        kind: &kind,
-        namespace: "default",
-        name: "p",
-    };
     let unscheduled = first(|pod| pod["spec"]["nodeName"] = json!(""));
-    assert!(delete::is_first_step(&target, &unscheduled));
-    let ended = kept(unscheduled);
+    let Decision::PutAndDelete(ended) = unscheduled else {
+        panic!("{unscheduled:?}");
+    };
     assert_eq!(ended["metadata"]["deletionGracePeriodSeconds"], 0);
-    let second = deleted(&kind, &ended, &DeleteOptions::default()).unwrap();
-    assert!(matches!(second, Decision::Delete(_)));
+    let again = deleted(&pods(), &ended, &DeleteOptions::default()).unwrap();
+    assert!(matches!(again, Decision::Delete(_)));
     let failed = first(|pod| pod["status"]["phase"] = json!("Failed"));
-    assert!(delete::is_first_step(&target, &failed));
+    assert!(matches!(failed, Decision::PutAndDelete(_)));
     let waiting = first(|pod| {
         pod["spec"]["nodeName"] = json!("");
         pod["metadata"]["finalizers"] = json!(["a/b"]);
     });
-    assert!(!delete::is_first_step(&target, &waiting));
     assert_eq!(kept(waiting)["metadata"]["deletionGracePeriodSeconds"], 0);
 }
 

@@ -81,7 +81,7 @@ fn changed(kind: &Kind, current: &Value, change: impl FnOnce(&mut Value)) -> Res
     change(&mut body);
     put(kind, current, body).map(|decision| match decision {
         Decision::Put(object) => object,
-        Decision::Delete(_) => panic!("it was deleted"),
+        Decision::Delete(_) | Decision::PutAndDelete(_) => panic!("it was deleted"),
         Decision::Unchanged => panic!("nothing changed"),
     })
 }

@@ -270,15 +270,7 @@ fn signing_request(node: &str, write: &Write<'_>) -> Result<(), Status> {
 
 /// The name in a certificate request: PEM, in base64, as it stands in the object.
 fn requested_name(request: &str) -> Option<String> {
-    use base64::Engine;
-    let pem = base64::engine::general_purpose::STANDARD
-        .decode(request)
-        .ok()?;
-    let (_, block) = x509_parser::pem::parse_x509_pem(&pem).ok()?;
-    match block.label.as_str() {
-        "CERTIFICATE REQUEST" => certificate::requested_name(&block.contents).ok(),
-        _ => None,
-    }
+    certificate::requested_name(&certificate::request_in(request)?).ok()
 }
 
 #[cfg(test)]
