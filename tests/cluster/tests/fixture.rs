@@ -188,6 +188,7 @@ fn nothing_is_left_of_a_start_that_is_killed() {
     for started in 1..=3 {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("cluster");
+        let _down = Down(folder.clone());
         let owner = Command::new(env!("CARGO_BIN_EXE_cluster"))
             .args(["up", "--folder"])
             .arg(&folder)
