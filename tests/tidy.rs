@@ -243,6 +243,17 @@ fn the_rules_above_see_what_they_should() {
     let manifest = "[dependencies]\nhost.workspace = true\nstore = \"1\"\n\
                     [dependencies.wire]\npath = \"x\"\n[features]\nedge = []\n";
     assert_eq!(dependencies(manifest), ["host", "store", "wire"]);
+    for path in [
+        "a/b.go",
+        "go.mod",
+        "a.http",
+        "tests/e2e/run",
+        ".ci/run",
+        "justfile",
+    ] {
+        assert!(is_written_by_people(Path::new(path)), "{path}");
+    }
+    assert!(!is_written_by_people(Path::new("go.sum")));
     let text = "see `crates/x/src`, `GET /api`, `src/main.rs`, `docs/a b` and `crates/<name>`";
     assert_eq!(paths_named_in(text), ["crates/x/src", "src/main.rs"]);
     let function = "impl X {\n    fn a(&self) {\n        b();\n    }\n    fn c();\n}\n";
@@ -335,13 +346,15 @@ fn source_files() -> Vec<(String, String)> {
 }
 
 fn is_written_by_people(path: &Path) -> bool {
-    let endings = ["rs", "md", "toml", "yaml", "yml", "sh", "py"];
+    let endings = [
+        "rs", "md", "toml", "yaml", "yml", "sh", "py", "go", "mod", "http",
+    ];
     let ending = path.extension().and_then(|ending| ending.to_str());
     let name = |path: &Path| {
         path.file_name()
             .map(|name| name.to_string_lossy().into_owned())
     };
-    name(path).as_deref() == Some("justfile")
+    name(path).is_some_and(|name| ["justfile", "run"].contains(&name.as_str()))
         || path.parent().and_then(name).as_deref() == Some(".ci")
         || ending.is_some_and(|ending| endings.contains(&ending))
 }

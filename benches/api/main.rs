@@ -51,9 +51,7 @@ async fn main() {
         );
         std::process::exit(2);
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let home = folder.path().join("cluster");
-    let cluster = Cluster::start(&home, Storage::Disk);
+    let cluster = Cluster::start(Storage::Disk);
     let mut table = Table::new();
     // What is made by one part, three others read.
     let needs_objects = words

@@ -110,10 +110,9 @@ pub(crate) async fn update(cluster: &Cluster, table: &mut Table) {
 
 /// Memory with ten thousand objects, in programs of their own: found at the start, and in use.
 pub(crate) async fn memory(table: &mut Table) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let home = folder.path().join("cluster");
-    tokio::task::block_in_place(|| crate::objects::seed(&home, NAMESPACE, OBJECTS, BYTES));
-    let cluster = Cluster::start(&home, Storage::Disk);
+    let cluster = Cluster::start_on(Storage::Disk, |home| {
+        tokio::task::block_in_place(|| crate::objects::seed(home, NAMESPACE, OBJECTS, BYTES));
+    });
     tokio::time::sleep(Duration::from_secs(1)).await;
     let ready = format!(
         "ready after {:.0} ms",

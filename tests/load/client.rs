@@ -6,8 +6,7 @@ use ::cluster::{Site, client};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::header::{HOST, HeaderValue};
-use hyper::{Request, Response, Uri};
+use hyper::{Request, Response};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
@@ -47,14 +46,7 @@ pub(crate) enum Coding {
 
 impl Client {
     /// The answer's head; its body is still to be read.
-    pub(crate) async fn ask(&mut self, mut request: Request<Full<Bytes>>) -> Response<Incoming> {
-        if let client::Client::Http1(_) = self.0 {
-            // The older protocol says the host in a header, and only the path in its first line.
-            let host = HeaderValue::from_static("127.0.0.1");
-            request.headers_mut().insert(HOST, host);
-            let path = request.uri().path_and_query().cloned();
-            *request.uri_mut() = path.map(Uri::from).expect("a request has a path");
-        }
+    pub(crate) async fn ask(&mut self, request: Request<Full<Bytes>>) -> Response<Incoming> {
         self.0.ask(request).await.expect("an answer")
     }
 

@@ -1,10 +1,9 @@
-//! The program under load: started on a free port, looked at from outside, ended by its id.
+//! The program under load, as its clients and the machine see it.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use ::cluster::{Holdfast, Signal};
 
 use crate::client::Door;
 use crate::server::Server;
@@ -18,8 +17,7 @@ pub(crate) enum Storage {
 
 /// A running `holdfast up`. It is killed when this goes.
 pub(crate) struct Cluster {
-    child: Child,
-    home: PathBuf,
+    holdfast: Holdfast,
     /// How it is seen from outside.
     pub(crate) server: Server,
     /// From the start of the program to its word that it is ready.
@@ -27,70 +25,48 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts the program on this folder and waits until it says that it is ready.
-    pub(crate) fn start(home: &Path, storage: Storage) -> Self {
-        let started = Instant::now();
+    /// Starts the program and waits until it says that it is ready.
+    pub(crate) fn start(storage: Storage) -> Self {
+        Self::start_on(storage, |_| ())
+    }
+
+    /// The same, on a folder that is filled before.
+    pub(crate) fn start_on(storage: Storage, fill: impl FnOnce(&Path)) -> Self {
         // Another build can be measured with the same client.
-        let other = std::env::var_os("HOLDFAST_PROGRAM");
+        let other = std::env::var_os("HOLDFAST_PROGRAM").map(PathBuf::from);
         let program = other.unwrap_or_else(|| env!("CARGO_BIN_EXE_holdfast").into());
-        let mut command = Command::new(program);
-        command
-            .args(["up", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(home);
-        let log = home.with_extension("log");
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(log)
-            .expect("a log file");
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(log);
-        if storage == Storage::Memory {
-            command.arg("--ephemeral");
-        }
-        let mut child = command.spawn().expect("the program starts");
-        let out = child.stdout.take().expect("it was asked for");
-        let mut lines = BufReader::new(out).lines().map_while(Result::ok);
-        let ready = lines.any(|line| line.contains("is ready"));
-        let ready_after = started.elapsed();
-        if !ready {
-            drop(child.kill());
-            panic!("the program ended before it was ready: {:?}", child.wait());
-        }
-        let server = Server {
-            door: Door::of(home),
-            processes: vec![child.id()],
+        let flags: &[&str] = match storage {
+            Storage::Disk => &[],
+            Storage::Memory => &["--ephemeral"],
         };
-        let home = home.to_owned();
+        let started = Holdfast::start_on(&program, flags, fill);
+        Self::of(started.unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    fn of(holdfast: Holdfast) -> Self {
+        let server = Server {
+            door: Door::of(holdfast.site().folder()),
+            processes: vec![holdfast.process()],
+        };
+        let ready_after = holdfast.ready_after();
         Self {
-            child,
-            home,
+            holdfast,
             server,
             ready_after,
         }
     }
 
     /// Ends the program as a power cut would, and starts it again on what it left.
-    pub(crate) fn killed_and_started_again(mut self) -> Self {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("its end");
-        Self::start(&self.home, Storage::Disk)
+    pub(crate) fn killed_and_started_again(self) -> Self {
+        let mut holdfast = self.holdfast;
+        holdfast.end_by(Signal::KILL);
+        let started = holdfast.start_again();
+        started.unwrap_or_else(|error| panic!("{error}"));
+        Self::of(holdfast)
     }
 
-    /// Everything that the program wrote to its log.
+    /// What the program has said since its last start.
     pub(crate) fn log(&self) -> String {
-        std::fs::read_to_string(self.home.with_extension("log")).expect("a log file")
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-        if std::thread::panicking() {
-            eprintln!("the program's log:\n{}", self.log());
-        }
+        self.holdfast.log()
     }
 }

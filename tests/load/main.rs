@@ -31,12 +31,11 @@ fn is_full() -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_watcher_misses_an_event_and_one_that_never_reads_harms_nobody() {
-    let folder = tempfile::tempdir().expect("a folder");
     let (storage, load) = match is_full() {
         true => (Storage::Disk, FULL),
         false => (Storage::Memory, SHORT),
     };
-    let cluster = Cluster::start(&folder.path().join("cluster"), storage);
+    let cluster = Cluster::start(storage);
     fanout::run(&cluster, load).await;
 }
 
@@ -48,8 +47,7 @@ async fn many_objects_are_paged_at_one_version_watched_and_found_again_after_a_k
         &[5_000]
     };
     for count in counts {
-        let folder = tempfile::tempdir().expect("a folder");
-        many::run(&folder.path().join("cluster"), *count).await;
+        many::run(*count).await;
     }
 }
 

@@ -1,7 +1,6 @@
 //! Many objects: lists in pages at one version while things change, a watch, a restart, memory.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -24,10 +23,11 @@ const OF_THE_CLUSTER: &str = "kube-root-ca.crt";
 const LAST: u32 = 1 << 29;
 
 /// A cluster with so many objects goes through everything that many objects are hard for.
-pub(crate) async fn run(home: &Path, count: usize) {
-    // The store may be waited for only where nothing else runs.
-    tokio::task::block_in_place(|| seed(home, NAMESPACE, count, BYTES));
-    let cluster = Cluster::start(home, Storage::Disk);
+pub(crate) async fn run(count: usize) {
+    let cluster = Cluster::start_on(Storage::Disk, |home| {
+        // The store may be waited for only where nothing else runs.
+        tokio::task::block_in_place(|| seed(home, NAMESPACE, count, BYTES));
+    });
     let after = cluster.ready_after.as_secs_f64();
     println!(
         "{count} objects of {BYTES} bytes: ready after {after:.2} s; {}",

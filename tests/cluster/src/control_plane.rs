@@ -14,6 +14,7 @@ use rcgen::KeyPair;
 
 use crate::Error;
 use crate::programs::Program;
+use crate::roster;
 use crate::running::Running;
 use crate::site::Site;
 
@@ -131,9 +132,9 @@ impl Rooms {
             .args(["--advertise-client-urls", "http://127.0.0.1:2379"])
             .args(["--initial-advertise-peer-urls", "http://127.0.0.1:2380"])
             .args(["--initial-cluster", "test=http://127.0.0.1:2380"]);
-        let mut etcd = Running::start("etcd", command, &self.logs())?;
+        let mut etcd = self.start("etcd", command)?;
         let socket = self.0.join("etcd.sock");
-        etcd.wait_until(|| UnixStream::connect(&socket).is_ok())?;
+        etcd.wait_until(LOOK_EVERY, || UnixStream::connect(&socket).is_ok())?;
         age(&socket).map_err(Error::file(&socket))?;
         Ok(etcd)
     }
@@ -173,8 +174,8 @@ impl Rooms {
             .arg(self.file_flag("service-account-key-file", "service-account.pub"))
             .arg(self.file_flag("service-account-signing-key-file", "service-account.key"))
             .args(API_FLAGS);
-        let mut api = Running::start("kube-apiserver", command, &self.logs())?;
-        api.wait_until(|| site.is_ready(&tls))?;
+        let mut api = self.start("kube-apiserver", command)?;
+        api.wait_until(LOOK_EVERY, || site.serves(&tls, "/readyz"))?;
         Ok((site, api))
     }
 
@@ -193,7 +194,20 @@ impl Rooms {
             ])
             // Its own address is asked by nobody; zero is none.
             .arg("--secure-port=0");
-        Running::start("kube-controller-manager", command, &self.logs())
+        let mut controllers = self.start("kube-controller-manager", command)?;
+        // It says of itself nothing that one could wait for; its work is what tests rely on.
+        let tls = Arc::new(site.tls(Some(&site.admin()?))?);
+        controllers.wait_until(LOOK_EVERY, || {
+            FURNITURE.iter().all(|path| site.serves(&tls, path))
+        })?;
+        Ok(controllers)
+    }
+
+    /// Starts a program that can be found again by what the folder says.
+    fn start(&self, name: &'static str, command: Command) -> Result<Running, Error> {
+        let program = Running::start(name, command, &self.logs())?;
+        roster::enter(&self.0, &program)?;
+        Ok(program)
     }
 
     fn make_keys(&self, site: &Site) -> Result<(), Error> {
@@ -238,6 +252,14 @@ const API_FLAGS: [&str; 8] = [
     "--shutdown-delay-duration=0s",
     "--v=1",
 ];
+
+/// What controllers put into each namespace, and so into this one.
+const FURNITURE: [&str; 2] = [
+    "/api/v1/namespaces/default/serviceaccounts/default",
+    "/api/v1/namespaces/default/configmaps/kube-root-ca.crt",
+];
+
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,\
                            root-ca-certificate-publisher-controller,garbage-collector-controller";

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
+use host::Clock;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::kubernetes::{leave_or_remove, temporary_folder};
-use crate::running::{Guard, Running};
+use crate::running::Running;
 use crate::{Error, Site};
 
 /// `holdfast up` in a folder of its own, on a free port of loopback. Dropping it ends it and
@@ -22,15 +24,23 @@ pub struct Holdfast {
 
 /// The program from one start to its end.
 struct Turn {
-    // In the order in which they must go.
-    guard: Guard,
     program: Running,
     site: Site,
+    ready_after: Duration,
 }
 
 impl Holdfast {
     /// Starts this build of the program with more flags, and waits until it is ready.
     pub fn start(program: &Path, flags: &[&str]) -> Result<Self, Error> {
+        Self::start_on(program, flags, |_| ())
+    }
+
+    /// The same, on a folder that is filled before.
+    pub fn start_on(
+        program: &Path,
+        flags: &[&str],
+        fill: impl FnOnce(&Path),
+    ) -> Result<Self, Error> {
         let mut holdfast = Self {
             path: program.to_owned(),
             flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
@@ -38,7 +48,12 @@ impl Holdfast {
             starts: 0,
             turn: None,
         };
-        holdfast.start_again()?;
+        fill(&holdfast.home());
+        if let Err(error) = holdfast.start_again() {
+            // It points to the log.
+            drop(holdfast.folder.take().map(TempDir::keep));
+            return Err(error);
+        }
         Ok(holdfast)
     }
 
@@ -57,14 +72,16 @@ impl Holdfast {
         }
         command.args(["up", "--listen", "127.0.0.1:0", "--data-dir"]);
         command.arg(&home).args(&self.flags);
+        let clock = Clock::machine();
+        let began = clock.now();
         let mut program = Running::start("holdfast", command, &logs)?;
-        program.wait_until(|| self.log().contains("The cluster is ready"))?;
+        program.wait_until(LOOK_EVERY, || self.log().contains("The cluster is ready"))?;
+        let ready_after = clock.now() - began;
         let site = Site::open(&home)?;
-        let guard = Guard::over(&[&program])?;
         self.turn = Some(Turn {
-            guard,
             program,
             site,
+            ready_after,
         });
         Ok(())
     }
@@ -77,6 +94,11 @@ impl Holdfast {
     /// The number of the process that runs now.
     pub fn process(&self) -> u32 {
         self.turn().program.id()
+    }
+
+    /// From the last start of the program to its word that it is ready, to a millisecond or two.
+    pub fn ready_after(&self) -> Duration {
+        self.turn().ready_after
     }
 
     /// The folder that the program was given.
@@ -92,11 +114,8 @@ impl Holdfast {
     /// Sends the program a signal that ends it, and gives how it ended. A program that stays is
     /// killed, which its status says.
     pub fn end_by(&mut self, signal: Signal) -> ExitStatus {
-        let Turn {
-            guard, mut program, ..
-        } = self.turn.take().expect("it runs");
-        drop(guard);
-        program.end_by(signal)
+        let mut turn = self.turn.take().expect("it runs");
+        turn.program.end_by(signal)
     }
 
     fn turn(&self) -> &Turn {
@@ -122,3 +141,6 @@ impl Drop for Holdfast {
         leave_or_remove(self.folder.take(), "holdfast up");
     }
 }
+
+/// It starts in a few hundredths of a second, which is measured.
+const LOOK_EVERY: Duration = Duration::from_millis(1);

@@ -5,14 +5,11 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use crate::control_plane::ControlPlane;
-use crate::running::Guard;
 use crate::{Error, Setup, Site};
 
 /// etcd, kube-apiserver and some controllers, on loopback. Dropping it ends them and removes their
 /// folder; if the test is failing, the folder stays and its logs are pointed to.
 pub struct Kubernetes {
-    // In the order in which they must go.
-    guard: Option<Guard>,
     plane: ControlPlane,
     folder: Option<TempDir>,
 }
@@ -23,7 +20,7 @@ impl Kubernetes {
         Self::start_with(Setup::default())
     }
 
-    /// Builds what is not built yet, starts the programs, and waits until the API is ready.
+    /// Builds what is not built yet, starts the programs, and waits until they are ready.
     pub fn start_with(setup: Setup) -> Result<Self, Error> {
         let folder = temporary_folder()?;
         let plane = match ControlPlane::start(folder.path(), setup) {
@@ -33,10 +30,7 @@ impl Kubernetes {
                 return Err(error);
             }
         };
-        let programs: Vec<_> = plane.programs.iter().collect();
-        let guard = Some(Guard::over(&programs)?);
         Ok(Self {
-            guard,
             plane,
             folder: Some(folder),
         })
@@ -58,7 +52,6 @@ impl Kubernetes {
 
 impl Drop for Kubernetes {
     fn drop(&mut self) {
-        self.guard = None;
         // The database last: the others complain into their logs otherwise.
         while let Some(mut program) = self.plane.programs.pop() {
             program.kill();

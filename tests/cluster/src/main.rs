@@ -41,6 +41,9 @@ enum Verb {
         /// Where it keeps its files.
         #[arg(long, default_value = ".cluster")]
         folder: PathBuf,
+        /// Leave its files: somebody will want to read its logs.
+        #[arg(long)]
+        keep: bool,
     },
 }
 
@@ -84,8 +87,12 @@ fn run(command: Verb) -> anyhow::Result<()> {
             println!("  export KUBECONFIG={}", site.kubeconfig().display());
             println!("Its logs are in {}.", folder.join("logs").display());
         }
-        Verb::Down { folder } => {
-            let ended = detached::down(&std::path::absolute(folder)?)?;
+        Verb::Down { folder, keep } => {
+            let folder = std::path::absolute(folder)?;
+            let ended = match keep {
+                true => detached::end(&folder),
+                false => detached::down(&folder)?,
+            };
             println!("Ended {ended} processes.");
         }
     }

@@ -160,19 +160,22 @@ current-context: test
         Ok(path)
     }
 
-    /// Whether the server says of itself that it is ready. A server that is not there is not.
-    pub(crate) fn is_ready(&self, tls: &Arc<ClientConfig>) -> bool {
-        self.ask_whether_ready(tls)
+    /// Whether the server answers that it has what is at a path. One that is not there has not.
+    pub(crate) fn serves(&self, tls: &Arc<ClientConfig>, path: &str) -> bool {
+        self.beginning_of_answer(tls, path)
             .is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200 "))
     }
 
-    fn ask_whether_ready(&self, tls: &Arc<ClientConfig>) -> std::io::Result<Vec<u8>> {
+    fn beginning_of_answer(&self, tls: &Arc<ClientConfig>, path: &str) -> std::io::Result<Vec<u8>> {
         let name = ServerName::try_from("127.0.0.1").map_err(std::io::Error::other)?;
         let session = ClientConnection::new(tls.clone(), name).map_err(std::io::Error::other)?;
         let socket = TcpStream::connect(self.address())?;
         socket.set_read_timeout(Some(ANSWER_WITHIN))?;
         let mut stream = StreamOwned::new(session, socket);
-        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")?;
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
+        )?;
         let mut answer = vec![0; 16];
         stream.read_exact(&mut answer)?;
         Ok(answer)

@@ -55,8 +55,8 @@ pub(super) fn answer(api: &Api, order: &Order) -> Result<Answer, Status> {
     Ok(answer)
 }
 
-/// Drops what a question does not have, and tells of it as the client wants. What has the wrong type
-/// is refused.
+/// Drops what a question does not have, and tells of it as the client wants. What has the wrong
+/// type is refused.
 fn judged(order: &Order, body: &mut Value) -> Result<Vec<String>, Status> {
     let kind = &order.kind;
     let Some(schema) = &kind.schema else {

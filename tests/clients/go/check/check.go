@@ -49,30 +49,51 @@ func (r *Run) Report(part string, err error, format string, arguments ...any) {
 	r.printer.line(r.Name+"/"+part, err, fmt.Sprintf(format, arguments...))
 }
 
+// Skip says that a part of the check could not be judged, and why.
+func (r *Run) Skip(part, format string, arguments ...any) {
+	r.printer.skip(r.Name+"/"+part, fmt.Sprintf(format, arguments...))
+}
+
 // Printer writes results, one line each.
 type Printer struct {
-	Out        io.Writer
-	mutex      sync.Mutex
-	ok, failed int
+	Out    io.Writer
+	mutex  sync.Mutex
+	counts Counts
+}
+
+// Counts says how many lines were good, how many were not, and how many things were not judged.
+type Counts struct {
+	OK, Failed, Skipped int
+}
+
+func (c Counts) String() string {
+	return fmt.Sprintf("%d ok, %d failed, %d skipped", c.OK, c.Failed, c.Skipped)
 }
 
 func (p *Printer) line(name string, err error, what string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if err != nil {
-		p.failed++
+		p.counts.Failed++
 		fmt.Fprintf(p.Out, "FAIL %s: %s: %v\n", name, what, err)
 		return
 	}
-	p.ok++
+	p.counts.OK++
 	fmt.Fprintf(p.Out, "ok   %s: %s\n", name, what)
 }
 
-// Counts says how many lines were good and how many were not.
-func (p *Printer) Counts() (ok, failed int) {
+func (p *Printer) skip(name, why string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return p.ok, p.failed
+	p.counts.Skipped++
+	fmt.Fprintf(p.Out, "skip %s: %s\n", name, why)
+}
+
+// Counts counts the lines so far.
+func (p *Printer) Counts() Counts {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.counts
 }
 
 // Suite says which checks are run, and how.

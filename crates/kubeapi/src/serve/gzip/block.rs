@@ -74,8 +74,8 @@ impl Blocks {
                 continue;
             };
             misses = 0;
-            // The repetition may have begun earlier, but it must reach beyond this place: there is no
-            // way back.
+            // The repetition may have begun earlier, but it must reach beyond this place: there is
+            // no way back.
             let reach = at.saturating_sub(LENGTH_MAX - EIGHT).max(said);
             let before = same_before(&bytes[reach..at], &bytes[..from]);
             let (at_first, from) = (at - before, from - before);

@@ -212,7 +212,10 @@ fn a_signing_request_is_approved_through_its_own_door() {
     let body = json!({
         "metadata": {"name": "r"},
         "spec": {
-            "request": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUFBPQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K",
+            "request": concat!(
+                "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUFBPQotLS0tLUVO",
+                "RCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"
+            ),
             "signerName": "example.com/s", "usages": ["client auth"],
             "username": "root", "groups": ["system:masters"]
         }

@@ -20,21 +20,16 @@ import (
 const patience = 2 * time.Minute
 
 // Check is the check.
-var Check = check.Check{Name: "controller", Run: run}
+var Check = check.Check{Name: "controller", Run: check.Placed(run)}
 
-func run(ctx context.Context, run *check.Run) error {
-	namespace, remove, err := run.Namespace(ctx)
-	if err != nil {
-		return err
-	}
-	defer remove()
+func run(ctx context.Context, place *check.Place) error {
 	// The namespace's name is nobody else's, so that the group is not either.
-	group := namespace + ".holdfast.example"
-	undefine, err := define(ctx, run.Config(), group)
+	group := place.Namespace + ".holdfast.example"
+	undefine, err := define(ctx, place.Config(), group)
 	if undefine != nil {
 		defer func() {
 			if err := undefine(); err != nil {
-				run.Report("cleanup", err, "remove the definition of widgets")
+				place.Report("cleanup", err, "remove the definition of widgets")
 			}
 		}()
 	}
@@ -46,11 +41,11 @@ func run(ctx context.Context, run *check.Run) error {
 		return fmt.Errorf("scheme: %w", err)
 	}
 	register(scheme, group)
-	plain, err := client.New(run.Config(), client.Options{Scheme: scheme})
+	plain, err := client.New(place.Config(), client.Options{Scheme: scheme})
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
-	d := &driver{run: run, client: plain, namespace: namespace, want: map[string]*wish{}}
+	d := &driver{run: place.Run, client: plain, namespace: place.Namespace, want: map[string]*wish{}}
 	return d.drive(ctx, scheme)
 }
 

@@ -27,13 +27,13 @@ type candidate struct {
 // start starts a candidate. It ends when it is stopped, or has led and lost the lease.
 func start(ctx context.Context, e *election, name string, release bool) (*candidate, error) {
 	c := &candidate{name: name, release: release, terms: e.terms, done: make(chan struct{})}
-	client, err := kubernetes.NewForConfig(c.line.Config(e.run.Config()))
+	client, err := kubernetes.NewForConfig(c.line.Config(e.Config()))
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Name: leaseName, Namespace: e.namespace},
+			LeaseMeta:  metav1.ObjectMeta{Name: leaseName, Namespace: e.Namespace},
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: name},
 		},
@@ -59,11 +59,16 @@ func start(ctx context.Context, e *election, name string, release bool) (*candid
 }
 
 // stop ends it as a program ends that is asked to: its work is over when its context is, and only
-// then the lease may be given up.
-func (c *candidate) stop() {
-	c.terms.end(c.name)
+// then the lease may be given up. It says whether it led until then.
+func (c *candidate) stop() bool {
+	led := c.terms.end(c.name)
 	c.cancel()
 	<-c.done
+	return led
+}
+
+func (c *candidate) leads() bool {
+	return c.terms.leads(c.name)
 }
 
 func (c *candidate) ended() bool {
@@ -112,16 +117,19 @@ func (t *terms) begin(who string) {
 	t.tell()
 }
 
-// end ends a term if there is one that lasts.
-func (t *terms) end(who string) {
+// end ends a term if there is one that lasts, and says whether there was.
+func (t *terms) end(who string) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
+	lasted := false
 	for at := range t.list {
 		if t.list[at].who == who && t.list[at].over.IsZero() {
 			t.list[at].over = time.Now()
+			lasted = true
 			t.tell()
 		}
 	}
+	return lasted
 }
 
 // leads says whether a term of his lasts.

@@ -99,11 +99,12 @@ func (w *witness) reach(version string) error {
 	})
 }
 
-// renewed waits until somebody has renewed the lease that he took.
-func (w *witness) renewed(who string) error {
-	return w.until("a renewal by "+who, func(lease *coordinationv1.Lease) bool {
+// renewed waits until a leader has renewed the lease that he took, or does not lead any more.
+func (w *witness) renewed(leader *candidate) error {
+	return w.until("a renewal by "+leader.name, func(lease *coordinationv1.Lease) bool {
 		spec := lease.Spec
-		return *spec.HolderIdentity == who && spec.RenewTime.After(spec.AcquireTime.Time)
+		renewed := *spec.HolderIdentity == leader.name && spec.RenewTime.After(spec.AcquireTime.Time)
+		return renewed || !leader.leads()
 	})
 }
 

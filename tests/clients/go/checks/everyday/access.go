@@ -24,13 +24,13 @@ func access(ctx context.Context, p *place) error {
 
 func (p *place) question(verb string) *authorizationv1.ResourceAttributes {
 	return &authorizationv1.ResourceAttributes{
-		Namespace: p.namespace, Verb: verb, Group: "apps", Resource: "deployments",
+		Namespace: p.Namespace, Verb: verb, Group: "apps", Resource: "deployments",
 	}
 }
 
 func (p *place) mayI(ctx context.Context) error {
 	for _, verb := range []string{"get", "create", "deletecollection"} {
-		answer, err := p.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+		answer, err := p.Client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
 			&authorizationv1.SelfSubjectAccessReview{
 				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: p.question(verb)},
 			}, metav1.CreateOptions{})
@@ -45,7 +45,7 @@ func (p *place) mayI(ctx context.Context) error {
 }
 
 func (p *place) mayTheTwo(ctx context.Context) error {
-	reviews := p.client.AuthorizationV1()
+	reviews := p.Client.AuthorizationV1()
 	for group, want := range map[string]bool{"system:masters": true, "strangers": false} {
 		spec := authorizationv1.SubjectAccessReviewSpec{
 			User: "somebody", Groups: []string{group}, ResourceAttributes: p.question("delete"),
@@ -55,9 +55,9 @@ func (p *place) mayTheTwo(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		here, err := reviews.LocalSubjectAccessReviews(p.namespace).Create(ctx,
+		here, err := reviews.LocalSubjectAccessReviews(p.Namespace).Create(ctx,
 			&authorizationv1.LocalSubjectAccessReview{
-				ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace}, Spec: spec,
+				ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace}, Spec: spec,
 			}, metav1.CreateOptions{})
 		if err != nil {
 			return fmt.Errorf("local: %w", err)
@@ -71,9 +71,9 @@ func (p *place) mayTheTwo(ctx context.Context) error {
 }
 
 func (p *place) myRules(ctx context.Context) error {
-	answer, err := p.client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx,
+	answer, err := p.Client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx,
 		&authorizationv1.SelfSubjectRulesReview{
-			Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: p.namespace},
+			Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: p.Namespace},
 		}, metav1.CreateOptions{})
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (p *place) myRules(ctx context.Context) error {
 }
 
 func (p *place) impersonate(ctx context.Context) error {
-	config := rest.CopyConfig(p.config)
+	config := rest.CopyConfig(p.Config())
 	config.Impersonate = rest.ImpersonationConfig{UserName: "nobody", Groups: []string{"strangers"}}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *place) impersonate(ctx context.Context) error {
 	if err := whoAmI(ctx, client, "nobody"); err != nil {
 		return err
 	}
-	_, err = client.CoreV1().Secrets(p.namespace).List(ctx, metav1.ListOptions{})
+	_, err = client.CoreV1().Secrets(p.Namespace).List(ctx, metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) {
 		return fmt.Errorf("secrets: %w", err)
 	}

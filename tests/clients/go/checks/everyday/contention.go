@@ -23,7 +23,7 @@ const (
 
 // contention has many write one object at the same time.
 func contention(ctx context.Context, p *place) error {
-	objects := p.client.CoreV1().ConfigMaps(p.namespace)
+	objects := p.Client.CoreV1().ConfigMaps(p.Namespace)
 	_, err := objects.Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "wanted"},
 		Data:       map[string]string{"count": "0"},
@@ -53,7 +53,7 @@ func all(do func(number int) error) error {
 
 // increments count up: a lost update would be seen in the sum.
 func (p *place) increments(ctx context.Context) (int64, error) {
-	objects := p.client.CoreV1().ConfigMaps(p.namespace)
+	objects := p.Client.CoreV1().ConfigMaps(p.Namespace)
 	patient := wait.Backoff{Steps: 60, Duration: 5 * time.Millisecond, Factor: 1.1, Jitter: 1}
 	var conflicts atomic.Int64
 	err := all(func(int) error {
@@ -95,7 +95,7 @@ func (p *place) increments(ctx context.Context) (int64, error) {
 
 // patches have no version: each is applied to whatever is there, and none is told of a conflict.
 func (p *place) patches(ctx context.Context) error {
-	objects := p.client.CoreV1().ConfigMaps(p.namespace)
+	objects := p.Client.CoreV1().ConfigMaps(p.Namespace)
 	err := all(func(number int) error {
 		for turn := range turns {
 			patch := fmt.Sprintf(`{"data":{"by-%d-%d":"x"}}`, number, turn)
@@ -122,7 +122,7 @@ func (p *place) patches(ctx context.Context) error {
 
 // names has the server make names, and takes all away at once.
 func names(ctx context.Context, p *place) error {
-	objects := p.client.CoreV1().ConfigMaps(p.namespace)
+	objects := p.Client.CoreV1().ConfigMaps(p.Namespace)
 	var mutex sync.Mutex
 	seen := map[string]bool{}
 	err := all(func(int) error {

@@ -22,24 +22,24 @@ func discover(_ context.Context, p *place) error {
 	}
 	defer os.RemoveAll(folder)
 	onDisk, err := disk.NewCachedDiscoveryClientForConfig(
-		p.config, folder+"/found", folder+"/http", time.Minute)
+		p.Config(), folder+"/found", folder+"/http", time.Minute)
 	if err != nil {
 		return fmt.Errorf("cached on disk: %w", err)
 	}
 	for name, client := range map[string]discovery.CachedDiscoveryInterface{
 		"on-disk":   onDisk,
-		"in-memory": memory.NewMemCacheClient(p.client.Discovery()),
+		"in-memory": memory.NewMemCacheClient(p.Client.Discovery()),
 	} {
 		count, err := preferred(client)
 		p.Report(name, err, "%d preferred resources, the same from the cache", count)
 		p.Report("mapper-"+name, mapped(client), "kinds, resources and short names lead to each other")
 	}
-	version, err := p.client.Discovery().ServerVersion()
+	version, err := p.Client.Discovery().ServerVersion()
 	if err != nil {
 		return fmt.Errorf("version: %w", err)
 	}
 	p.Report("version", nil, "%s", version.GitVersion)
-	paths, err := p.client.Discovery().OpenAPIV3().Paths()
+	paths, err := p.Client.Discovery().OpenAPIV3().Paths()
 	if err == nil {
 		if _, there := paths["apis/apps/v1"]; !there {
 			err = fmt.Errorf("nothing of apps/v1 in %d documents", len(paths))

@@ -18,7 +18,7 @@ import (
 
 // events has programs tell what they do: repetitions are counted, not stored again.
 func events(ctx context.Context, p *place) error {
-	about, err := p.client.CoreV1().ConfigMaps(p.namespace).Create(ctx,
+	about, err := p.Client.CoreV1().ConfigMaps(p.Namespace).Create(ctx,
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "told-about"}}, metav1.CreateOptions{})
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func events(ctx context.Context, p *place) error {
 func (p *place) recorded(ctx context.Context, about *corev1.ConfigMap) error {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{
-		Interface: p.client.CoreV1().Events(p.namespace),
+		Interface: p.Client.CoreV1().Events(p.Namespace),
 	})
 	defer broadcaster.Shutdown()
 	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "clients"})
@@ -45,7 +45,7 @@ func (p *place) recorded(ctx context.Context, about *corev1.ConfigMap) error {
 	last := "nothing"
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true,
 		func(ctx context.Context) (bool, error) {
-			list, err := p.client.CoreV1().Events(p.namespace).List(ctx,
+			list, err := p.Client.CoreV1().Events(p.Namespace).List(ctx,
 				metav1.ListOptions{FieldSelector: selector})
 			if err != nil {
 				return false, err
@@ -64,7 +64,7 @@ func (p *place) recorded(ctx context.Context, about *corev1.ConfigMap) error {
 }
 
 func (p *place) recordedAnew(ctx context.Context, about *corev1.ConfigMap) error {
-	broadcaster := newer.NewBroadcaster(&newer.EventSinkImpl{Interface: p.client.EventsV1()})
+	broadcaster := newer.NewBroadcaster(&newer.EventSinkImpl{Interface: p.Client.EventsV1()})
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (p *place) recordedAnew(ctx context.Context, about *corev1.ConfigMap) error
 	last := "nothing"
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true,
 		func(ctx context.Context) (bool, error) {
-			list, err := p.client.EventsV1().Events(p.namespace).List(ctx,
+			list, err := p.Client.EventsV1().Events(p.Namespace).List(ctx,
 				metav1.ListOptions{FieldSelector: "reason=ToldAnew"})
 			if err != nil {
 				return false, err

@@ -3,11 +3,7 @@ package everyday
 
 import (
 	"context"
-	"fmt"
 	"time"
-
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"holdfast.example/tests/clients/check"
 )
@@ -31,25 +27,11 @@ var Checks = []check.Check{
 
 // place is what each of these checks works with.
 type place struct {
-	*check.Run
-	config    *rest.Config
-	client    *kubernetes.Clientset
-	namespace string
+	*check.Place
 }
 
-// placed gives a check a client and a namespace of its own.
 func placed(do func(context.Context, *place) error) func(context.Context, *check.Run) error {
-	return func(ctx context.Context, run *check.Run) error {
-		namespace, remove, err := run.Namespace(ctx)
-		if err != nil {
-			return err
-		}
-		defer remove()
-		config := run.Config()
-		client, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			return fmt.Errorf("client: %w", err)
-		}
-		return do(ctx, &place{Run: run, config: config, client: client, namespace: namespace})
-	}
+	return check.Placed(func(ctx context.Context, p *check.Place) error {
+		return do(ctx, &place{p})
+	})
 }

@@ -25,7 +25,7 @@ func pages(ctx context.Context, p *place) error {
 	if err != nil {
 		return err
 	}
-	objects := p.client.CoreV1().ConfigMaps(p.namespace)
+	objects := p.Client.CoreV1().ConfigMaps(p.Namespace)
 	count := 0
 	pages := pager.New(func(
 		ctx context.Context, options metav1.ListOptions,
@@ -68,7 +68,7 @@ func (p *place) fill(ctx context.Context) ([]string, error) {
 				object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 					Name: fmt.Sprintf("m%04d", number), Labels: map[string]string{"paged": ""},
 				}}
-				object, err := p.client.CoreV1().ConfigMaps(p.namespace).
+				object, err := p.Client.CoreV1().ConfigMaps(p.Namespace).
 					Create(ctx, object, metav1.CreateOptions{})
 				if err != nil {
 					faults[number] = err
@@ -87,7 +87,7 @@ func (p *place) disturb(ctx context.Context, read int) error {
 	if read%pageSize != 0 {
 		return nil
 	}
-	objects := p.client.CoreV1().ConfigMaps(p.namespace)
+	objects := p.Client.CoreV1().ConfigMaps(p.Namespace)
 	ahead := (read + 2*pageSize) % pagedObjects
 	deleted := fmt.Sprintf("m%04d", ahead)
 	if err := objects.Delete(ctx, deleted, metav1.DeleteOptions{}); err != nil {

@@ -21,10 +21,10 @@ import (
 
 // scales reads and writes how many there are of a thing without knowing what it is.
 func scales(ctx context.Context, p *place) error {
-	cached := memory.NewMemCacheClient(p.client.Discovery())
+	cached := memory.NewMemCacheClient(p.Client.Discovery())
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
-	client, err := scale.NewForConfig(p.config, mapper, dynamic.LegacyAPIPathResolverFunc,
-		scale.NewDiscoveryScaleKindResolver(p.client.Discovery()))
+	client, err := scale.NewForConfig(p.Config(), mapper, dynamic.LegacyAPIPathResolverFunc,
+		scale.NewDiscoveryScaleKindResolver(p.Client.Discovery()))
 	if err != nil {
 		return fmt.Errorf("scale client: %w", err)
 	}
@@ -34,7 +34,7 @@ func scales(ctx context.Context, p *place) error {
 	}
 	names := slices.Sorted(maps.Keys(things))
 	for _, name := range names {
-		err := p.scale(ctx, client.Scales(p.namespace), name, things[name])
+		err := p.scale(ctx, client.Scales(p.Namespace), name, things[name])
 		p.Report(name, err, "read, replaced and patched; the object says the same")
 	}
 	return nil
@@ -52,19 +52,19 @@ func (p *place) scalable(ctx context.Context) (map[string]wanted, error) {
 	}
 	meta := metav1.ObjectMeta{Name: "scaled"}
 	selector := &metav1.LabelSelector{MatchLabels: labels}
-	apps, core := p.client.AppsV1(), p.client.CoreV1()
+	apps, core := p.Client.AppsV1(), p.Client.CoreV1()
 	create, get := metav1.CreateOptions{}, metav1.GetOptions{}
-	if _, err := apps.Deployments(p.namespace).Create(ctx, &appsv1.Deployment{ObjectMeta: meta,
+	if _, err := apps.Deployments(p.Namespace).Create(ctx, &appsv1.Deployment{ObjectMeta: meta,
 		Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Selector: selector, Template: template},
 	}, create); err != nil {
 		return nil, fmt.Errorf("deployment: %w", err)
 	}
-	if _, err := apps.StatefulSets(p.namespace).Create(ctx, &appsv1.StatefulSet{ObjectMeta: meta,
+	if _, err := apps.StatefulSets(p.Namespace).Create(ctx, &appsv1.StatefulSet{ObjectMeta: meta,
 		Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](2), Selector: selector, Template: template},
 	}, create); err != nil {
 		return nil, fmt.Errorf("stateful set: %w", err)
 	}
-	if _, err := core.ReplicationControllers(p.namespace).Create(ctx,
+	if _, err := core.ReplicationControllers(p.Namespace).Create(ctx,
 		&corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{
 			Replicas: ptr.To[int32](2), Selector: labels, Template: &template,
 		}}, create); err != nil {
@@ -72,15 +72,15 @@ func (p *place) scalable(ctx context.Context) (map[string]wanted, error) {
 	}
 	return map[string]wanted{
 		"deployments.apps": func(ctx context.Context) (int32, error) {
-			object, err := apps.Deployments(p.namespace).Get(ctx, meta.Name, get)
+			object, err := apps.Deployments(p.Namespace).Get(ctx, meta.Name, get)
 			return ptr.Deref(object.Spec.Replicas, -1), err
 		},
 		"statefulsets.apps": func(ctx context.Context) (int32, error) {
-			object, err := apps.StatefulSets(p.namespace).Get(ctx, meta.Name, get)
+			object, err := apps.StatefulSets(p.Namespace).Get(ctx, meta.Name, get)
 			return ptr.Deref(object.Spec.Replicas, -1), err
 		},
 		"replicationcontrollers": func(ctx context.Context) (int32, error) {
-			object, err := core.ReplicationControllers(p.namespace).Get(ctx, meta.Name, get)
+			object, err := core.ReplicationControllers(p.Namespace).Get(ctx, meta.Name, get)
 			return ptr.Deref(object.Spec.Replicas, -1), err
 		},
 	}, nil
@@ -109,7 +109,7 @@ func (p *place) scale(
 		return err
 	}
 	mapped, err := restmapper.NewDeferredDiscoveryRESTMapper(
-		memory.NewMemCacheClient(p.client.Discovery())).ResourceFor(kind.WithVersion(""))
+		memory.NewMemCacheClient(p.Client.Discovery())).ResourceFor(kind.WithVersion(""))
 	if err != nil {
 		return fmt.Errorf("map: %w", err)
 	}

@@ -20,7 +20,7 @@ import (
 
 // tokens asks for a service account's token, has it reviewed, uses it, and takes it back.
 func tokens(ctx context.Context, p *place) error {
-	accounts := p.client.CoreV1().ServiceAccounts(p.namespace)
+	accounts := p.Client.CoreV1().ServiceAccounts(p.Namespace)
 	account, err := accounts.Create(ctx, &corev1.ServiceAccount{
 		ObjectMeta: metav1.ObjectMeta{Name: "robot"},
 	}, metav1.CreateOptions{})
@@ -36,13 +36,13 @@ func tokens(ctx context.Context, p *place) error {
 	p.Report("request", lasts(made), "a token for an hour")
 	token := made.Status.Token
 	p.Report("review", p.review(ctx, token, account), "the token is the account's, with its groups")
-	bearer := rest.AnonymousClientConfig(p.config)
+	bearer := rest.AnonymousClientConfig(p.Config())
 	bearer.BearerToken = token
 	client, err := kubernetes.NewForConfig(bearer)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
-	p.Report("self", whoAmI(ctx, client, "system:serviceaccount:"+p.namespace+":robot"),
+	p.Report("self", whoAmI(ctx, client, "system:serviceaccount:"+p.Namespace+":robot"),
 		"it knows who it is")
 	p.Report("rbac", p.permit(ctx, client), "it may what a role says, and nothing before")
 	err = accounts.Delete(ctx, "robot", metav1.DeleteOptions{})
@@ -62,7 +62,7 @@ func lasts(request *authenticationv1.TokenRequest) error {
 }
 
 func (p *place) review(ctx context.Context, token string, account *corev1.ServiceAccount) error {
-	reviewed, err := p.client.AuthenticationV1().TokenReviews().Create(ctx,
+	reviewed, err := p.Client.AuthenticationV1().TokenReviews().Create(ctx,
 		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}},
 		metav1.CreateOptions{})
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *place) review(ctx context.Context, token string, account *corev1.Servic
 	case !slices.Contains(user.Groups, group):
 		return fmt.Errorf("in the groups %v", user.Groups)
 	}
-	no, err := p.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
+	no, err := p.Client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token[:len(token)-8] + "AAAAAAAA"},
 	}, metav1.CreateOptions{})
 	if err == nil && no.Status.Authenticated {
@@ -102,14 +102,14 @@ func whoAmI(ctx context.Context, client kubernetes.Interface, want string) error
 // permit lets the account read ConfigMaps. Servers learn of roles a moment later.
 func (p *place) permit(ctx context.Context, robot kubernetes.Interface) error {
 	list := func(ctx context.Context) error {
-		_, err := robot.CoreV1().ConfigMaps(p.namespace).List(ctx, metav1.ListOptions{})
+		_, err := robot.CoreV1().ConfigMaps(p.Namespace).List(ctx, metav1.ListOptions{})
 		return err
 	}
 	if err := list(ctx); !apierrors.IsForbidden(err) {
 		return fmt.Errorf("before it may: %w", err)
 	}
-	rbac := p.client.RbacV1()
-	if _, err := rbac.Roles(p.namespace).Create(ctx, &rbacv1.Role{
+	rbac := p.Client.RbacV1()
+	if _, err := rbac.Roles(p.Namespace).Create(ctx, &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
 		Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"},
@@ -117,9 +117,9 @@ func (p *place) permit(ctx context.Context, robot kubernetes.Interface) error {
 	}, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("role: %w", err)
 	}
-	if _, err := rbac.RoleBindings(p.namespace).Create(ctx, &rbacv1.RoleBinding{
+	if _, err := rbac.RoleBindings(p.Namespace).Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: "robot", Namespace: p.namespace}},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: "robot", Namespace: p.Namespace}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
 	}, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("role binding: %w", err)
@@ -135,7 +135,7 @@ func (p *place) permit(ctx context.Context, robot kubernetes.Interface) error {
 	if err != nil {
 		return fmt.Errorf("after it may: %w", err)
 	}
-	err = robot.CoreV1().ConfigMaps(p.namespace).Delete(ctx, "any", metav1.DeleteOptions{})
+	err = robot.CoreV1().ConfigMaps(p.Namespace).Delete(ctx, "any", metav1.DeleteOptions{})
 	if !apierrors.IsForbidden(err) {
 		return fmt.Errorf("what it may not: %w", err)
 	}

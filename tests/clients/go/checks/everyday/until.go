@@ -32,7 +32,7 @@ func until(ctx context.Context, p *place) error {
 		{"poll", p.pollUntil},
 	}
 	for _, way := range ways {
-		object, err := p.client.CoreV1().ConfigMaps(p.namespace).Create(ctx,
+		object, err := p.Client.CoreV1().ConfigMaps(p.Namespace).Create(ctx,
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: way.name}}, metav1.CreateOptions{})
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func until(ctx context.Context, p *place) error {
 
 // finish changes an object twenty times, and deletes it.
 func (p *place) finish(ctx context.Context, name string) error {
-	objects := p.client.CoreV1().ConfigMaps(p.namespace)
+	objects := p.Client.CoreV1().ConfigMaps(p.Namespace)
 	for step := 1; step <= 20; step++ {
 		patch := fmt.Sprintf(`{"data":{"step":"%d"}}`, step)
 		_, err := objects.Patch(ctx, name, "application/merge-patch+json", []byte(patch),
@@ -76,7 +76,7 @@ func (p *place) finish(ctx context.Context, name string) error {
 }
 
 func (p *place) one(name string) *cache.ListWatch {
-	return cache.NewListWatchFromClient(p.client.CoreV1().RESTClient(), "configmaps", p.namespace,
+	return cache.NewListWatchFromClient(p.Client.CoreV1().RESTClient(), "configmaps", p.Namespace,
 		fields.OneTermEqualSelector("metadata.name", name))
 }
 
@@ -105,7 +105,7 @@ func (p *place) untilWithSync(ctx context.Context, object *corev1.ConfigMap) err
 
 // notice tells the other side that the last step was seen.
 func (p *place) notice(ctx context.Context, name string) error {
-	_, err := p.client.CoreV1().ConfigMaps(p.namespace).Patch(ctx, name,
+	_, err := p.Client.CoreV1().ConfigMaps(p.Namespace).Patch(ctx, name,
 		"application/merge-patch+json", []byte(`{"metadata":{"labels":{"seen":"yes"}}}`),
 		metav1.PatchOptions{})
 	return err
@@ -123,7 +123,7 @@ func (p *place) untilFromVersion(ctx context.Context, object *corev1.ConfigMap) 
 }
 
 func (p *place) pollUntil(ctx context.Context, object *corev1.ConfigMap) error {
-	objects := p.client.CoreV1().ConfigMaps(p.namespace)
+	objects := p.Client.CoreV1().ConfigMaps(p.Namespace)
 	get := func(ctx context.Context) (*corev1.ConfigMap, error) {
 		return objects.Get(ctx, object.Name, metav1.GetOptions{})
 	}

@@ -32,9 +32,9 @@ func (e *expiry) startAway(ctx context.Context) (*away, error) {
 	for _, flavour := range []observe.Flavour{observe.Typed, observe.Dynamic, observe.Metadata} {
 		for _, mode := range []observe.Mode{observe.Listing, observe.Streaming} {
 			spec := observe.Spec{
-				Flavour: flavour, Mode: mode, Resource: secrets, Namespace: e.namespace,
+				Flavour: flavour, Mode: mode, Resource: secrets, Namespace: e.Namespace,
 			}
-			informer, err := observe.Start(e.run.Config(), spec)
+			informer, err := observe.Start(e.Config(), spec)
 			if err != nil {
 				return nil, err
 			}
@@ -45,11 +45,11 @@ func (e *expiry) startAway(ctx context.Context) (*away, error) {
 			a.informers = append(a.informers, informer)
 		}
 	}
-	client, err := kubernetes.NewForConfig(a.line.Config(e.run.Config()))
+	client, err := kubernetes.NewForConfig(a.line.Config(e.Config()))
 	if err != nil {
 		return nil, err
 	}
-	secrets := client.CoreV1().Secrets(e.namespace)
+	secrets := client.CoreV1().Secrets(e.Namespace)
 	a.retrying, err = watchtools.NewRetryWatcherWithContext(ctx, e.held[large].ResourceVersion,
 		&cache.ListWatch{WatchFuncWithContext: secrets.Watch})
 	if err != nil {
@@ -110,7 +110,7 @@ func (a *away) next() (watch.Event, error) {
 
 // judge checks that all have recovered, or said that they cannot.
 func (a *away) judge(ctx context.Context, told *history.History) {
-	run := a.expiry.run
+	run := a.expiry.Run
 	run.Report("retry-watcher", a.gone(), "it ends with 410, since only its owner can list anew")
 	for at, informer := range a.informers {
 		spec := a.specs[at]
@@ -160,5 +160,5 @@ func (a *away) recovered(
 	case judged.Tombstones == 0:
 		return judged, errors.New("it told of no deletion that it had missed")
 	}
-	return judged, informer.Agrees(ctx, a.expiry.run.Config())
+	return judged, informer.Agrees(ctx, a.expiry.Config())
 }

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"holdfast.example/tests/clients/check"
@@ -35,36 +34,21 @@ var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 
 // Check is the check. It has secrets for itself: a history is one of a whole resource, so that
 // others who write the same would decide how much of it is kept.
-var Check = check.Check{Name: "expiry", Run: run}
+var Check = check.Check{Name: "expiry", Run: check.Placed(run)}
 
-func run(ctx context.Context, run *check.Run) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	namespace, remove, err := run.Namespace(ctx)
-	if err != nil {
-		return err
-	}
-	defer remove()
-	client, err := kubernetes.NewForConfig(run.Config())
-	if err != nil {
-		return fmt.Errorf("client: %w", err)
-	}
+func run(ctx context.Context, place *check.Place) error {
 	e := &expiry{
-		run:       run,
-		namespace: namespace,
-		client:    client,
-		secrets:   client.CoreV1().Secrets(namespace),
-		held:      map[string]*corev1.Secret{},
+		Place:   place,
+		secrets: place.Client.CoreV1().Secrets(place.Namespace),
+		held:    map[string]*corev1.Secret{},
 	}
 	return e.play(ctx)
 }
 
 // expiry is one run of the check.
 type expiry struct {
-	run       *check.Run
-	namespace string
-	client    kubernetes.Interface
-	secrets   typedv1.SecretInterface
+	*check.Place
+	secrets typedv1.SecretInterface
 
 	log   history.Log
 	held  map[string]*corev1.Secret
@@ -112,8 +96,8 @@ func (e *expiry) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.run.Report("pushed-out", nil, "version %s was refused after %s and %d writes of %d KiB",
-		e.first, e.run.HistoryMax, pushed, pushBytes/1024)
+	e.Report("pushed-out", nil, "version %s was refused after %s and %d writes of %d KiB",
+		e.first, e.HistoryMax, pushed, pushBytes/1024)
 	e.refusals(ctx)
 	away.up()
 	last, err := e.changeAfterwards(ctx)
@@ -153,7 +137,7 @@ func (e *expiry) expire(ctx context.Context) (int, error) {
 	select {
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
-	case <-time.After(e.run.HistoryMax):
+	case <-time.After(e.HistoryMax):
 	}
 	for pushed := range pushMax {
 		event, err := e.peek(ctx, e.secrets.Watch)
@@ -171,7 +155,7 @@ func (e *expiry) expire(ctx context.Context) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("version %s is still served after %s and %d writes of %d KiB",
-		e.first, e.run.HistoryMax, pushMax, pushBytes/1024)
+		e.first, e.HistoryMax, pushMax, pushBytes/1024)
 }
 
 // peek gives the first event of a watch from the first version. Something was written after it, so

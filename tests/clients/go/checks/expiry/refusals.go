@@ -20,15 +20,15 @@ import (
 
 // refusals asks for the expired version in every way that there is.
 func (e *expiry) refusals(ctx context.Context) {
-	e.run.Report("watch", e.watches(ctx), "typed, dynamic and metadata watches from it end with 410")
-	e.run.Report("exact-list", e.exactList(ctx), "a list at exactly it is 410")
-	e.run.Report("newer-list", e.newerList(ctx), "a list not older than it is of now")
+	e.Report("watch", e.watches(ctx), "typed, dynamic and metadata watches from it end with 410")
+	e.Report("exact-list", e.exactList(ctx), "a list at exactly it is 410")
+	e.Report("newer-list", e.newerList(ctx), "a list not older than it is of now")
 	rest, err := e.oldToken(ctx)
-	e.run.Report("continue", err,
+	e.Report("continue", err,
 		"an old token is 410 with one that goes on without a version: %d more", rest)
 	all, err := e.pager(ctx)
-	e.run.Report("pager", err, "a ListPager with an old token lists all %d anew", all)
-	e.run.Report("future", e.future(ctx), "a list at a version of the future is told to come later")
+	e.Report("pager", err, "a ListPager with an old token lists all %d anew", all)
+	e.Report("future", e.future(ctx), "a list at a version of the future is told to come later")
 }
 
 // expired checks that a refusal is one that client-go takes for what it is.
@@ -46,18 +46,18 @@ func expired(err error) error {
 }
 
 func (e *expiry) watches(ctx context.Context) error {
-	untyped, err := dynamic.NewForConfig(e.run.Config())
+	untyped, err := dynamic.NewForConfig(e.Config())
 	if err != nil {
 		return err
 	}
-	partial, err := metadata.NewForConfig(e.run.Config())
+	partial, err := metadata.NewForConfig(e.Config())
 	if err != nil {
 		return err
 	}
 	for name, open := range map[string]follow.Open{
 		"typed":    e.secrets.Watch,
-		"dynamic":  untyped.Resource(secrets).Namespace(e.namespace).Watch,
-		"metadata": partial.Resource(secrets).Namespace(e.namespace).Watch,
+		"dynamic":  untyped.Resource(secrets).Namespace(e.Namespace).Watch,
+		"metadata": partial.Resource(secrets).Namespace(e.Namespace).Watch,
 	} {
 		_, err := e.peek(ctx, open)
 		if err := expired(err); err != nil {
@@ -152,8 +152,8 @@ func (e *expiry) future(ctx context.Context) error {
 		return err
 	}
 	// A client would ask ten times before it says so.
-	err = e.client.CoreV1().RESTClient().Get().
-		Namespace(e.namespace).Resource(secrets.Resource).
+	err = e.Client.CoreV1().RESTClient().Get().
+		Namespace(e.Namespace).Resource(secrets.Resource).
 		Param("resourceVersion", strconv.FormatUint(version+1_000_000, 10)).
 		MaxRetries(0).Do(ctx).Error()
 	if !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {

@@ -12,9 +12,8 @@ import (
 
 // actor plays a part.
 type actor struct {
-	part      part
-	stage     stage
-	namespace string
+	part  part
+	stage stage
 	// ready is closed when the load may begin.
 	ready chan struct{}
 
@@ -61,11 +60,11 @@ func (a *actor) start(ctx context.Context) error {
 		a.stopped = append(a.stopped, a.running)
 		a.running = nil
 	}
-	informer, err := observe.Start(a.stage.run.Config(), observe.Spec{
+	informer, err := observe.Start(a.stage.Config(), observe.Spec{
 		Flavour:   a.part.flavour,
 		Mode:      a.part.mode,
 		Resource:  a.stage.resource,
-		Namespace: a.namespace,
+		Namespace: a.stage.Namespace,
 		Labels:    a.part.labels,
 		Fields:    a.part.fields,
 	})
@@ -122,5 +121,5 @@ func (a *actor) last(ctx context.Context, want []history.Event) (observe.Judged,
 	if err != nil {
 		return observe.Judged{}, err
 	}
-	return judged, a.running.Agrees(ctx, a.stage.run.Config())
+	return judged, a.running.Agrees(ctx, a.stage.Config())
 }

@@ -25,12 +25,12 @@ import (
 const patience = 30 * time.Second
 
 // ConfigMaps is informers over thousands of ConfigMaps.
-var ConfigMaps = check.Check{Name: "informers", Run: overConfigMaps}
+var ConfigMaps = check.Check{Name: "informers", Run: check.Placed(overConfigMaps)}
 
-func overConfigMaps(ctx context.Context, run *check.Run) error {
-	change := load.New(load.Plan{Writers: 8, Objects: 2400, Changes: 7200, Rand: run.Rand})
+func overConfigMaps(ctx context.Context, place *check.Place) error {
+	change := load.New(load.Plan{Writers: 8, Objects: 2400, Changes: 7200, Rand: place.Rand})
 	return stage{
-		run:      run,
+		Place:    place,
 		resource: corev1.SchemeGroupVersion.WithResource("configmaps"),
 		load:     change,
 		write:    change.ConfigMaps,
@@ -39,12 +39,12 @@ func overConfigMaps(ctx context.Context, run *check.Run) error {
 }
 
 // Pods is informers with field selectors that pods enter and leave.
-var Pods = check.Check{Name: "informers-pods", Run: overPods}
+var Pods = check.Check{Name: "informers-pods", Run: check.Placed(overPods)}
 
-func overPods(ctx context.Context, run *check.Run) error {
-	change := load.New(load.Plan{Writers: 4, Objects: 200, Changes: 2000, Rand: run.Rand})
+func overPods(ctx context.Context, place *check.Place) error {
+	change := load.New(load.Plan{Writers: 4, Objects: 200, Changes: 2000, Rand: place.Rand})
 	return stage{
-		run:      run,
+		Place:    place,
 		resource: corev1.SchemeGroupVersion.WithResource("pods"),
 		load:     change,
 		write:    change.Pods,
@@ -54,7 +54,7 @@ func overPods(ctx context.Context, run *check.Run) error {
 
 // stage is a load, and informers that look on.
 type stage struct {
-	run      *check.Run
+	*check.Place
 	resource schema.GroupVersionResource
 	load     *load.Load
 	write    func(context.Context, *rest.Config, string) (history.Version, error)
@@ -65,12 +65,7 @@ type stage struct {
 func (s stage) play(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	namespace, remove, err := s.run.Namespace(ctx)
-	if err != nil {
-		return err
-	}
-	defer remove()
-	witness, err := s.witness(ctx, namespace)
+	witness, err := s.witness(ctx)
 	if err != nil {
 		return fmt.Errorf("witness: %w", err)
 	}
@@ -79,7 +74,7 @@ func (s stage) play(ctx context.Context) error {
 	defer cancel()
 	var actors []*actor
 	for _, part := range s.parts {
-		actor := &actor{part: part, stage: s, namespace: namespace, ready: make(chan struct{})}
+		actor := &actor{part: part, stage: s, ready: make(chan struct{})}
 		actors = append(actors, actor)
 		playing.Go(func() { actor.err = actor.play(ctx) })
 	}
@@ -87,7 +82,7 @@ func (s stage) play(ctx context.Context) error {
 	for _, actor := range actors {
 		<-actor.ready
 	}
-	last, err := s.write(ctx, s.run.Config(), namespace)
+	last, err := s.write(ctx, s.Config(), s.Namespace)
 	if err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
@@ -102,18 +97,18 @@ func (s stage) play(ctx context.Context) error {
 	playing.Wait()
 	for _, actor := range actors {
 		what, err := actor.judge(ctx, told)
-		s.run.Report(actor.part.name(), err, "%s", what)
+		s.Report(actor.part.name(), err, "%s", what)
 	}
 	return nil
 }
 
 // witness is a watch from before the first write. It knows when objects were deleted.
-func (s stage) witness(ctx context.Context, namespace string) (*follow.Follower, error) {
-	client, err := dynamic.NewForConfig(s.run.Config())
+func (s stage) witness(ctx context.Context) (*follow.Follower, error) {
+	client, err := dynamic.NewForConfig(s.Config())
 	if err != nil {
 		return nil, err
 	}
-	objects := client.Resource(s.resource).Namespace(namespace)
+	objects := client.Resource(s.resource).Namespace(s.Namespace)
 	before, err := objects.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err

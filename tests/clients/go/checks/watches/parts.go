@@ -70,15 +70,15 @@ func (w *watches) during() []*part {
 	second := int64(1)
 	parts := []*part{
 		{name: "plain", open: w.typed},
-		{name: "begun-again", open: w.dynamic, burst: bursts(w.run.Rand(101))},
-		{name: "begun-again/shard in (0,3)", open: w.typed, burst: bursts(w.run.Rand(102)),
+		{name: "begun-again", open: w.dynamic, burst: bursts(w.Rand(101))},
+		{name: "begun-again/shard in (0,3)", open: w.typed, burst: bursts(w.Rand(102)),
 			selection: history.Selection{Labels: load.ShardLabel + " in (0,3)"}},
-		{name: "begun-again/one-object", open: w.typed, burst: bursts(w.run.Rand(103)),
+		{name: "begun-again/one-object", open: w.typed, burst: bursts(w.Rand(103)),
 			selection: history.Selection{Fields: "metadata.name=" + load.Hot}},
-		{name: "metadata", open: w.metadata, burst: bursts(w.run.Rand(104)),
+		{name: "metadata", open: w.metadata, burst: bursts(w.Rand(104)),
 			selection: history.Selection{Parts: history.MetadataOnly}},
-		{name: "of-all-namespaces", open: w.everywhere, burst: bursts(w.run.Rand(105)),
-			selection: history.Selection{Fields: "metadata.namespace=" + w.namespace}},
+		{name: "of-all-namespaces", open: w.everywhere, burst: bursts(w.Rand(105)),
+			selection: history.Selection{Fields: "metadata.namespace=" + w.Namespace}},
 		{name: "ended-by-the-server", open: w.dynamic,
 			options: metav1.ListOptions{TimeoutSeconds: &second, AllowWatchBookmarks: true}},
 		{name: "cut", open: w.dynamic, cuts: everyTenth},
@@ -104,7 +104,7 @@ func (w *watches) after(whole []history.Event) []*part {
 
 func (w *watches) complete(parts []*part) []*part {
 	for _, part := range parts {
-		part.config = w.run.Config()
+		part.config = w.Config()
 		if part.options.ResourceVersion == "" {
 			part.options.ResourceVersion = w.from
 		}
@@ -119,7 +119,7 @@ func (w *watches) typed(config *rest.Config) (follow.Open, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.CoreV1().ConfigMaps(w.namespace).Watch, nil
+	return client.CoreV1().ConfigMaps(w.Namespace).Watch, nil
 }
 
 func (w *watches) dynamic(config *rest.Config) (follow.Open, error) {
@@ -127,7 +127,7 @@ func (w *watches) dynamic(config *rest.Config) (follow.Open, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.Resource(configMaps).Namespace(w.namespace).Watch, nil
+	return client.Resource(configMaps).Namespace(w.Namespace).Watch, nil
 }
 
 func (w *watches) everywhere(config *rest.Config) (follow.Open, error) {
@@ -143,7 +143,7 @@ func (w *watches) metadata(config *rest.Config) (follow.Open, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.Resource(configMaps).Namespace(w.namespace).Watch, nil
+	return client.Resource(configMaps).Namespace(w.Namespace).Watch, nil
 }
 
 // retrying opens one RetryWatcher, which begins again by itself.
@@ -152,7 +152,7 @@ func (w *watches) retrying(config *rest.Config) (follow.Open, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects := watcher{client.CoreV1().ConfigMaps(w.namespace).Watch}
+	objects := watcher{client.CoreV1().ConfigMaps(w.Namespace).Watch}
 	return func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		return watchtools.NewRetryWatcherWithContext(ctx, options.ResourceVersion, objects)
 	}, nil

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"holdfast.example/tests/clients/check"
 	"holdfast.example/tests/clients/follow"
@@ -27,29 +26,19 @@ const patience = 30 * time.Second
 var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 
 // Check is the check.
-var Check = check.Check{Name: "watches", Run: run}
+var Check = check.Check{Name: "watches", Run: check.Placed(run)}
 
-func run(ctx context.Context, run *check.Run) error {
+func run(ctx context.Context, place *check.Place) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	namespace, remove, err := run.Namespace(ctx)
-	if err != nil {
-		return err
-	}
-	defer remove()
-	client, err := kubernetes.NewForConfig(run.Config())
-	if err != nil {
-		return fmt.Errorf("client: %w", err)
-	}
-	before, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{})
+	before, err := place.Client.CoreV1().ConfigMaps(place.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
 	w := &watches{
-		run:       run,
-		namespace: namespace,
-		from:      before.ResourceVersion,
-		load:      load.New(load.Plan{Writers: 6, Objects: 900, Changes: 5100, Rand: run.Rand}),
+		Place: place,
+		from:  before.ResourceVersion,
+		load:  load.New(load.Plan{Writers: 6, Objects: 900, Changes: 5100, Rand: place.Rand}),
 	}
 	parts := w.during()
 	for _, part := range parts {
@@ -64,7 +53,7 @@ func run(ctx context.Context, run *check.Run) error {
 		cutting.Go(func() { part.cut(ctx, w.load) })
 	}
 	w.began = time.Now()
-	last, err := w.load.ConfigMaps(ctx, run.Config(), namespace)
+	last, err := w.load.ConfigMaps(ctx, place.Config(), place.Namespace)
 	if err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
@@ -73,8 +62,7 @@ func run(ctx context.Context, run *check.Run) error {
 
 // watches is what the parts have in common.
 type watches struct {
-	run       *check.Run
-	namespace string
+	*check.Place
 	// from is the version before the first write.
 	from string
 	load *load.Load
@@ -106,9 +94,9 @@ func (w *watches) judge(ctx context.Context, parts []*part, last history.Version
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 		seen, err := part.exact(told)
-		if age := time.Since(w.began); apierrors.IsResourceExpired(err) && age > w.run.HistoryMin {
+		if age := time.Since(w.began); apierrors.IsResourceExpired(err) && age > w.HistoryMin {
 			// Writing took so long that the server need not remember.
-			w.run.Report(part.name, nil, "not judged: it is too old after %.0f s", age.Seconds())
+			w.Skip(part.name, "not judged: it is too old after %.0f s", age.Seconds())
 			continue
 		}
 		w.report(part, seen, err)
@@ -117,7 +105,7 @@ func (w *watches) judge(ctx context.Context, parts []*part, last history.Version
 }
 
 func (w *watches) report(part *part, seen follow.Seen, err error) {
-	w.run.Report(part.name, err,
+	w.Report(part.name, err,
 		"%d events, each write once and in order; %d watches, %d bookmarks, %d cuts",
 		len(seen.Events), seen.Begun, seen.Bookmarks, part.line.Cuts())
 }
