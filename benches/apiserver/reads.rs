@@ -13,8 +13,11 @@ use crate::pair::Pair;
 use crate::report::{Compared, Goal, Report, Sample, grouped};
 use crate::writes::{FEW, MANY};
 
-/// Single objects.
+/// Single objects. What a request takes for which nothing is read is shown beside them.
 pub(crate) async fn get(pair: &Pair, report: &mut Report) {
+    let version = |_| request("GET", "/version", Bytes::new(), Coding::Plain);
+    let what = "the version of the server, 1 connection";
+    report.add(Goal::Beside, repeat(pair, what, 1, version).await);
     let objects = pair.scale.objects;
     for (connections, says) in [(1, "1 connection"), (16, "16 connections")] {
         for (query, whence) in [("", ""), (FROM_CACHE, ", resourceVersion=0")] {
