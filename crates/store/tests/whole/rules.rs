@@ -11,7 +11,7 @@ use store::disk::memory::MemoryDisk;
 use store::{At, Authority, Options, Part, Range, Scope, Step};
 
 use crate::bench_objects::*;
-use crate::machine::Gated;
+use crate::machine::{Gate, Gated};
 
 #[test]
 fn an_object_or_labels_too_large_to_store_are_refused_and_the_store_lives_on() {
@@ -48,12 +48,7 @@ fn an_object_or_labels_too_large_to_store_are_refused_and_the_store_lives_on() {
 #[test]
 fn what_was_put_before_an_emptying_does_not_outlive_it_in_one_group() {
     let inner = Arc::new(MemoryDisk::default());
-    let (disk, gate) = Gated::new(inner.clone());
-    let authority = opened(Arc::new(disk), &Options::new("test"));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    gate.close();
+    let (authority, gate, runtime) = at_the_gate(inner.clone());
     let swap = |path: &str| vec![put(pods(), path, path, Expect::Absent)];
     runtime.block_on(async {
         let first = begun(authority.swap(swap("a/0"))).await;
@@ -87,12 +82,7 @@ fn what_was_put_before_an_emptying_does_not_outlive_it_in_one_group() {
 
 #[test]
 fn who_is_refused_for_what_was_staged_can_read_it_when_told() {
-    let (disk, gate) = Gated::new(Arc::new(MemoryDisk::default()));
-    let authority = opened(Arc::new(disk), &Options::new("test"));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    gate.close();
+    let (authority, gate, runtime) = at_the_gate(Arc::new(MemoryDisk::default()));
     let swap = |path: &str, uid: &str| vec![put(pods(), path, uid, Expect::Absent)];
     runtime.block_on(async {
         let first = begun(authority.swap(swap("a/0", "u0"))).await;
@@ -120,12 +110,7 @@ fn who_is_refused_for_what_was_staged_can_read_it_when_told() {
 #[test]
 fn nobody_is_refused_for_what_was_not_stored() {
     let inner = Arc::new(LossyDisk::default());
-    let (disk, gate) = Gated::new(inner.clone());
-    let authority = opened(Arc::new(disk), &Options::new("test"));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    gate.close();
+    let (authority, gate, runtime) = at_the_gate(inner.clone());
     let swap = |path: &str, uid: &str| vec![put(pods(), path, uid, Expect::Absent)];
     runtime.block_on(async {
         let first = begun(authority.swap(swap("a/0", "u0"))).await;
@@ -141,6 +126,15 @@ fn nobody_is_refused_for_what_was_not_stored() {
             assert!(matches!(refused, Err(Refusal::Failed(_))), "{refused:?}");
         }
     });
+}
+
+/// A store whose first sync is held up, and somewhere to ask it.
+fn at_the_gate(inner: Arc<dyn Disk>) -> (Authority, Arc<Gate>, tokio::runtime::Runtime) {
+    let (disk, gate) = Gated::new(inner);
+    let authority = opened(Arc::new(disk), &Options::new("test"));
+    gate.close();
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    (authority, gate, runtime.unwrap())
 }
 
 #[test]
