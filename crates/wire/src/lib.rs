@@ -10,4 +10,5 @@
 
 pub mod ring; // the last changes of a resource
 pub mod cut; // ring, scopes, standing -> what a node lacks, in order
+pub mod content; // bytes of objects, as differences where that is shorter
 pub mod digest; // sets, as sums of hashes
