@@ -1,0 +1,149 @@
+//! The cut that is being received: first changes, then resets and ends.
+
+use object::{Object, Resource, Scope, Version};
+
+use super::{Change, Complete, Onto, Piece, Refused, Replaced};
+use crate::frame::{Delivery, Fault, From};
+
+/// A cut of which the Progress has not come.
+#[derive(Debug)]
+pub(super) struct OpenCut {
+    pub(super) resource: Resource,
+    /// The number of the first delivery that was not handed on.
+    pub(super) first: Option<u64>,
+    /// Bytes of objects that were not handed on.
+    pub(super) bytes: usize,
+    epoch: u64,
+    aim: Version,
+    /// The version of the last change.
+    shown: Option<Version>,
+    phase: Phase,
+    /// What the reset that is being received starts from.
+    from: From,
+    piece: Parts,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Changes,
+    Resets,
+}
+
+/// What is handed on together.
+#[derive(Debug, Default)]
+struct Parts {
+    changes: Vec<Change>,
+    resets: Vec<Replaced>,
+    ended: Vec<Scope>,
+}
+
+impl OpenCut {
+    pub(super) fn new(number: u64, resource: Resource, epoch: u64, aim: Version) -> Self {
+        Self {
+            resource,
+            first: Some(number),
+            bytes: 0,
+            epoch,
+            aim,
+            shown: None,
+            phase: Phase::Changes,
+            from: From::Nothing,
+            piece: Parts::default(),
+        }
+    }
+
+    /// Takes an object, as a change or as a part of a reset.
+    pub(super) fn put(&mut self, number: u64, object: Object) -> Result<(), Refused> {
+        let version = object.header.version.clone();
+        let bytes = object.bytes.len();
+        match self.phase {
+            Phase::Changes => {
+                self.show(version)?;
+                self.piece.changes.push(Change::Put(object));
+            }
+            Phase::Resets if version > self.aim => {
+                return Err(Refused::Fault(Fault::OutOfOrder));
+            }
+            Phase::Resets => self.replaced()?.puts.push(object),
+        }
+        self.bytes += bytes;
+        self.first.get_or_insert(number);
+        Ok(())
+    }
+
+    /// Takes anything else but the end.
+    pub(super) fn take(&mut self, number: u64, delivery: Delivery) -> Result<(), Refused> {
+        match (delivery, self.phase) {
+            (Delivery::Delete { name, uid, version }, Phase::Changes) => {
+                self.show(version.clone())?;
+                self.piece
+                    .changes
+                    .push(Change::Delete { name, uid, version });
+            }
+            (Delivery::Reset { scope, from }, _) => {
+                self.phase = Phase::Resets;
+                self.from = from;
+                let onto = match from {
+                    From::Nothing => Onto::Nothing,
+                    From::Held => Onto::Held,
+                };
+                self.replace(scope, onto);
+            }
+            (Delivery::Drop { name }, Phase::Resets) if self.from == From::Held => {
+                self.replaced()?.drops.push(name);
+            }
+            (Delivery::End { scope }, _) => {
+                self.phase = Phase::Resets;
+                self.piece.ended.push(scope);
+            }
+            _ => return Err(Refused::Misbehaved),
+        }
+        self.first.get_or_insert(number);
+        Ok(())
+    }
+
+    /// What was received since the last piece. A reset that goes on is named again in the next.
+    pub(super) fn piece(&mut self, number: u64, complete: Complete) -> Piece {
+        let parts = std::mem::take(&mut self.piece);
+        if let Some(last) = parts.resets.last() {
+            self.replace(last.scope.clone(), Onto::Piece);
+        }
+        self.bytes = 0;
+        Piece {
+            number,
+            resource: self.resource.clone(),
+            epoch: self.epoch,
+            aim: self.aim.clone(),
+            changes: parts.changes,
+            resets: parts.resets,
+            ended: parts.ended,
+            complete,
+        }
+    }
+
+    /// Notes that a change at this version is next.
+    fn show(&mut self, version: Version) -> Result<(), Refused> {
+        let ascending = self.shown.as_ref().is_none_or(|shown| version > *shown);
+        match ascending && version <= self.aim {
+            true => {
+                self.shown = Some(version);
+                Ok(())
+            }
+            false => Err(Refused::Fault(Fault::OutOfOrder)),
+        }
+    }
+
+    fn replace(&mut self, scope: Scope, onto: Onto) {
+        self.piece.resets.push(Replaced {
+            scope,
+            onto,
+            puts: Vec::new(),
+            drops: Vec::new(),
+        });
+    }
+
+    /// The scope that is being replaced.
+    fn replaced(&mut self) -> Result<&mut Replaced, Refused> {
+        self.piece.resets.last_mut().ok_or(Refused::Misbehaved)
+    }
+}
