@@ -7,7 +7,8 @@ use object::{ObjectName, Resource, Scope, Version};
 use super::{put_resource, take_resource};
 use crate::content::Content;
 
-/// What is delivered. A cut is a Cut, then changes, then resets and ends, then a Progress.
+/// What is delivered. A cut is a Cut, then changes, then resets and ends, then a Progress; between
+/// cuts, content is staged for resets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
     /// What follows, up to the Progress, is of this resource.
@@ -35,6 +36,17 @@ pub enum Delivery {
         /// When.
         version: Version,
     },
+    /// What follows is kept for a reset of this scope, and shown to nobody.
+    Stage {
+        /// The resource.
+        resource: Resource,
+        /// Which history of the cluster the versions belong to.
+        epoch: u64,
+        /// The scope.
+        scope: Scope,
+        /// What it is added to.
+        from: From,
+    },
     /// The content of a scope is replaced by what follows.
     Reset {
         /// The scope.
@@ -42,7 +54,7 @@ pub enum Delivery {
         /// What of it stays.
         from: From,
     },
-    /// In a reset from what is held: this object does not stay.
+    /// In a reset, or what is staged for one: this object does not stay.
     Drop {
         /// Its name.
         name: ObjectName,
@@ -75,6 +87,27 @@ pub enum From {
     Nothing,
     /// What the node holds: what is neither put nor dropped stays.
     Held,
+    /// What is staged: what is neither put nor dropped stays.
+    Staged,
+}
+
+impl From {
+    fn number(self) -> u64 {
+        match self {
+            Self::Nothing => 0,
+            Self::Held => 1,
+            Self::Staged => 2,
+        }
+    }
+
+    fn take(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
+        match taker.number()? {
+            0 => Ok(Self::Nothing),
+            1 => Ok(Self::Held),
+            2 => Ok(Self::Staged),
+            _ => Err(Malformed),
+        }
+    }
 }
 
 impl Delivery {
@@ -104,7 +137,19 @@ impl Delivery {
             Self::Reset { scope, from } => {
                 put_number(out, RESET);
                 scope.encode(out);
-                put_number(out, u64::from(*from == From::Held));
+                put_number(out, from.number());
+            }
+            Self::Stage {
+                resource,
+                epoch,
+                scope,
+                from,
+            } => {
+                put_number(out, STAGE);
+                put_resource(out, resource);
+                put_number(out, *epoch);
+                scope.encode(out);
+                put_number(out, from.number());
             }
             Self::Drop { name } => {
                 put_number(out, DROP);
@@ -145,11 +190,13 @@ impl Delivery {
             },
             RESET => Self::Reset {
                 scope: Scope::decode(taker)?,
-                from: match taker.number()? {
-                    0 => From::Nothing,
-                    1 => From::Held,
-                    _ => return Err(Malformed),
-                },
+                from: From::take(taker)?,
+            },
+            STAGE => Self::Stage {
+                resource: take_resource(taker)?,
+                epoch: taker.number()?,
+                scope: Scope::decode(taker)?,
+                from: From::take(taker)?,
             },
             DROP => Self::Drop {
                 name: take_name(taker)?,
@@ -202,3 +249,4 @@ const END: u64 = 5;
 const PROGRESS: u64 = 6;
 const DOCUMENT: u64 = 7;
 const DOCUMENT_GONE: u64 = 8;
+const STAGE: u64 = 9;

@@ -120,6 +120,12 @@ fn every_delivery() -> Vec<Delivery> {
             scope: Scope::all(),
             from: From::Nothing,
         },
+        Delivery::Stage {
+            resource: Resource::new("apps", "deployments"),
+            epoch: 1,
+            scope: scope(),
+            from: From::Staged,
+        },
         Delivery::Drop { name: name() },
         Delivery::End { scope: scope() },
         Delivery::Progress,

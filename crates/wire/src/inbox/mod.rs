@@ -1,7 +1,7 @@
 //! What a node makes of deliveries: it takes them in order, opens them, and hands on pieces of cuts
 //! that are to be stored together. What cannot be opened is rejected; what follows waits for it.
 
-mod open; // the cut that is being received
+mod open; // what is being received
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use object::{Object, ObjectName, Resource, Scope, Version};
 
 use crate::content::{Content, Form, Unusable};
 use crate::frame::{Delivery, Fault};
-use open::OpenCut;
+use open::Open;
 
 /// Deliveries that may wait for one before them: as many as may be on their way.
 pub const WAITING_MAX: usize = 4096;
@@ -35,7 +35,7 @@ pub struct Inbox {
     taken: u64,
     /// What arrived before its turn; nothing for a number that is void.
     waiting: BTreeMap<u64, Option<Delivery>>,
-    cut: Option<OpenCut>,
+    open: Option<Open>,
     /// What was handed on and is not stored yet, by the lowest and the highest number in it.
     handed: VecDeque<(u64, u64)>,
     /// Bytes that are not stored yet: the next difference may be made from them.
@@ -45,7 +45,7 @@ pub struct Inbox {
 /// What is to be done.
 #[derive(Debug)]
 pub enum Action {
-    /// A piece of a cut is to be stored.
+    /// A piece of a cut, or of what is staged, is to be stored.
     Store(Piece),
     /// A document is to be stored, or to go.
     Document {
@@ -67,7 +67,7 @@ pub enum Action {
     AckAgain,
 }
 
-/// Some of a cut, stored in one step.
+/// Some of a cut, or of what is staged, stored in one step.
 #[derive(Debug)]
 pub struct Piece {
     /// The highest number in it: once it is stored, [`Inbox::stored`] is told of it.
@@ -76,11 +76,11 @@ pub struct Piece {
     pub resource: Resource,
     /// Which history of the cluster the versions belong to.
     pub epoch: u64,
-    /// Where the cut leads.
-    pub aim: Version,
+    /// Where the cut leads; nothing if this is not of a cut, but staged.
+    pub aim: Option<Version>,
     /// Changes, ascending by version.
     pub changes: Vec<Change>,
-    /// Parts of scopes that are replaced when the cut is complete.
+    /// Parts of scopes that are replaced when the cut is complete, or when a later one says so.
     pub resets: Vec<Replaced>,
     /// Scopes that end then.
     pub ended: Vec<Scope>,
@@ -133,6 +133,8 @@ pub enum Onto {
     Nothing,
     /// To what is held: what is neither put nor dropped stays.
     Held,
+    /// To what is staged for the scope.
+    Staged,
     /// To the piece before.
     Piece,
 }
@@ -140,7 +142,7 @@ pub enum Onto {
 /// The hub broke the rules. The session ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Misbehaved {
-    /// A part of a cut outside of one, or a cut within one.
+    /// A part of a cut outside of one, or something else within one.
     #[error("delivery {number} does not belong there")]
     OutOfPlace {
         /// Its number.
@@ -188,7 +190,7 @@ impl Inbox {
     /// Everything up to this number is on disk, or needs not be.
     pub fn acked(&self) -> u64 {
         let handed = self.handed.front().map(|(first, _)| *first);
-        let received = self.cut.as_ref().and_then(|cut| cut.first);
+        let received = self.open.as_ref().and_then(|open| open.first);
         let unstored = handed.or(received);
         unstored.map_or(self.taken, |first| first - 1)
     }
@@ -232,52 +234,71 @@ impl Inbox {
         held: &impl Held,
         actions: &mut Vec<Action>,
     ) -> Result<(), Refused> {
-        match (delivery, &mut self.cut) {
+        let within = self.open.as_ref().is_some_and(Open::is_cut);
+        match (delivery, &mut self.open) {
+            // What was received before it is stored; how far that got, the node knows.
             (
                 Delivery::Cut {
                     resource,
                     epoch,
                     aim,
                 },
-                None,
-            ) => self.cut = Some(OpenCut::new(number, resource, epoch, aim)),
-            (Delivery::Document { name, content }, None) => {
+                _,
+            ) => {
+                self.hand_on(number - 1, Complete::No, actions);
+                self.open = Some(Open::cut(number, resource, epoch, aim));
+            }
+            (
+                Delivery::Stage {
+                    resource,
+                    epoch,
+                    scope,
+                    from,
+                },
+                _,
+            ) if !within => {
+                self.hand_on(number - 1, Complete::No, actions);
+                self.open = Some(Open::stage(number, (resource, epoch), scope, from));
+            }
+            (Delivery::Document { name, content }, _) if !within => {
+                self.hand_on(number - 1, Complete::No, actions);
                 let found = |_: &Form| held.document(&name);
                 let bytes = Some(content.open(found)?);
                 self.hand_on_document(number, name, bytes, actions);
             }
-            (Delivery::DocumentGone { name }, None) => {
+            (Delivery::DocumentGone { name }, _) if !within => {
+                self.hand_on(number - 1, Complete::No, actions);
                 self.hand_on_document(number, name, None, actions);
             }
-            (Delivery::Put { name, content }, Some(cut)) => {
-                let object = opened(cut, &self.fresh, &name, &content, held)?;
+            (Delivery::Put { name, content }, Some(open)) => {
+                let object = opened(open, &self.fresh, &name, &content, held)?;
                 let bytes = object.bytes.clone();
-                cut.put(number, object)?;
-                let key = (cut.resource.clone(), name);
+                open.put(number, object)?;
+                let key = (open.resource.clone(), name);
                 self.fresh.insert(key, (number, bytes));
-                if cut.bytes >= PIECE_BYTES {
+                if open.bytes >= PIECE_BYTES {
                     self.hand_on(number, Complete::No, actions);
                 }
             }
-            (Delivery::Progress, Some(_)) => {
+            (Delivery::Progress, Some(_)) if within => {
                 self.hand_on(number, Complete::Yes, actions);
-                self.cut = None;
+                self.open = None;
             }
-            (other, Some(cut)) => cut.take(number, other)?,
+            (other, Some(open)) => open.take(number, other)?,
             (_, None) => return Err(Refused::Misbehaved),
         }
         Ok(())
     }
 
     fn hand_on(&mut self, number: u64, complete: Complete, actions: &mut Vec<Action>) {
-        let Some(cut) = &mut self.cut else { return };
-        let first = match (cut.first.take(), complete) {
+        let Some(open) = &mut self.open else { return };
+        let first = match (open.first.take(), complete) {
             (Some(first), _) => first,
             (None, Complete::Yes) => number,
             (None, Complete::No) => return,
         };
         self.handed.push_back((first, number));
-        actions.push(Action::Store(cut.piece(number, complete)));
+        actions.push(Action::Store(open.piece(number, complete)));
     }
 
     fn hand_on_document(
@@ -314,7 +335,7 @@ impl From<Unusable> for Refused {
 
 /// The object that a Put has, if it is the one that it says.
 fn opened(
-    cut: &OpenCut,
+    open: &Open,
     fresh: &HashMap<(Resource, ObjectName), (u64, Bytes)>,
     name: &ObjectName,
     content: &Content,
@@ -325,13 +346,13 @@ fn opened(
             Form::Like(name, _) => name,
             _ => name,
         };
-        let fresh = fresh.get(&(cut.resource.clone(), name.clone()));
+        let fresh = fresh.get(&(open.resource.clone(), name.clone()));
         let fresh = fresh.map(|(_, bytes)| bytes.clone());
-        fresh.or_else(|| held.object(&cut.resource, name))
+        fresh.or_else(|| held.object(&open.resource, name))
     };
     let bytes = content.open(find)?;
-    let selectable = held.selectable(&cut.resource);
-    let object = Object::parse(&cut.resource, bytes, &selectable);
+    let selectable = held.selectable(&open.resource);
+    let object = Object::parse(&open.resource, bytes, &selectable);
     let object = object.ok().filter(|object| object.header.name == *name);
     object.ok_or(Refused::Fault(Fault::NoObject))
 }

@@ -1,20 +1,21 @@
-//! The cut that is being received: first changes, then resets and ends.
+//! What is being received: a cut (first changes, then resets and ends), or content that is staged.
 
 use object::{Object, Resource, Scope, Version};
 
 use super::{Change, Complete, Onto, Piece, Refused, Replaced};
 use crate::frame::{Delivery, Fault, From};
 
-/// A cut of which the Progress has not come.
+/// A cut of which the Progress has not come, or the content of a scope.
 #[derive(Debug)]
-pub(super) struct OpenCut {
+pub(super) struct Open {
     pub(super) resource: Resource,
     /// The number of the first delivery that was not handed on.
     pub(super) first: Option<u64>,
     /// Bytes of objects that were not handed on.
     pub(super) bytes: usize,
     epoch: u64,
-    aim: Version,
+    /// Where the cut leads; nothing for what is staged.
+    aim: Option<Version>,
     /// The version of the last change.
     shown: Option<Version>,
     phase: Phase,
@@ -37,19 +38,47 @@ struct Parts {
     ended: Vec<Scope>,
 }
 
-impl OpenCut {
-    pub(super) fn new(number: u64, resource: Resource, epoch: u64, aim: Version) -> Self {
+impl Open {
+    /// A cut that leads to this version.
+    pub(super) fn cut(number: u64, resource: Resource, epoch: u64, aim: Version) -> Self {
         Self {
             resource,
             first: Some(number),
             bytes: 0,
             epoch,
-            aim,
+            aim: Some(aim),
             shown: None,
             phase: Phase::Changes,
             from: From::Nothing,
             piece: Parts::default(),
         }
+    }
+
+    /// Content of a scope, for a reset to come.
+    pub(super) fn stage(
+        number: u64,
+        (resource, epoch): (Resource, u64),
+        scope: Scope,
+        from: From,
+    ) -> Self {
+        let mut open = Self {
+            resource,
+            first: Some(number),
+            bytes: 0,
+            epoch,
+            aim: None,
+            shown: None,
+            phase: Phase::Resets,
+            from,
+            piece: Parts::default(),
+        };
+        open.replace(scope, onto(from));
+        open
+    }
+
+    /// Whether it is a cut.
+    pub(super) fn is_cut(&self) -> bool {
+        self.aim.is_some()
     }
 
     /// Takes an object, as a change or as a part of a reset.
@@ -61,7 +90,7 @@ impl OpenCut {
                 self.show(version)?;
                 self.piece.changes.push(Change::Put(object));
             }
-            Phase::Resets if version > self.aim => {
+            Phase::Resets if self.aim.as_ref().is_some_and(|aim| version > *aim) => {
                 return Err(Refused::Fault(Fault::OutOfOrder));
             }
             Phase::Resets => self.replaced()?.puts.push(object),
@@ -80,19 +109,15 @@ impl OpenCut {
                     .changes
                     .push(Change::Delete { name, uid, version });
             }
-            (Delivery::Reset { scope, from }, _) => {
+            (Delivery::Reset { scope, from }, _) if self.is_cut() => {
                 self.phase = Phase::Resets;
                 self.from = from;
-                let onto = match from {
-                    From::Nothing => Onto::Nothing,
-                    From::Held => Onto::Held,
-                };
-                self.replace(scope, onto);
+                self.replace(scope, onto(from));
             }
-            (Delivery::Drop { name }, Phase::Resets) if self.from == From::Held => {
+            (Delivery::Drop { name }, Phase::Resets) if self.from != From::Nothing => {
                 self.replaced()?.drops.push(name);
             }
-            (Delivery::End { scope }, _) => {
+            (Delivery::End { scope }, _) if self.is_cut() => {
                 self.phase = Phase::Resets;
                 self.piece.ended.push(scope);
             }
@@ -124,7 +149,8 @@ impl OpenCut {
     /// Notes that a change at this version is next.
     fn show(&mut self, version: Version) -> Result<(), Refused> {
         let ascending = self.shown.as_ref().is_none_or(|shown| version > *shown);
-        match ascending && version <= self.aim {
+        let within = self.aim.as_ref().is_some_and(|aim| version <= *aim);
+        match ascending && within {
             true => {
                 self.shown = Some(version);
                 Ok(())
@@ -142,8 +168,16 @@ impl OpenCut {
         });
     }
 
-    /// The scope that is being replaced.
+    /// The scope whose content comes.
     fn replaced(&mut self) -> Result<&mut Replaced, Refused> {
         self.piece.resets.last_mut().ok_or(Refused::Misbehaved)
+    }
+}
+
+fn onto(from: From) -> Onto {
+    match from {
+        From::Nothing => Onto::Nothing,
+        From::Held => Onto::Held,
+        From::Staged => Onto::Staged,
     }
 }

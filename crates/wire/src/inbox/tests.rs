@@ -90,7 +90,7 @@ fn words(actions: Vec<Action>) -> Vec<String> {
             let mut all: Vec<String> = piece.changes.iter().map(change).collect();
             all.extend(piece.resets.iter().map(replaced));
             if piece.complete == Complete::Yes {
-                all.push(format!("at {}", piece.aim));
+                all.push(format!("at {}", piece.aim.as_ref().unwrap()));
             }
             format!("{}: {}", piece.number, all.join(", "))
         }
@@ -277,7 +277,15 @@ fn parts_that_do_not_belong_there_end_the_session() {
     let gone = || Delivery::DocumentGone { name: "d".into() };
     assert!(out_of_place(vec![put("a", 1)]));
     assert!(out_of_place(vec![Delivery::Progress]));
-    assert!(out_of_place(vec![cut(9), cut(9)]));
+    let stage = Delivery::Stage {
+        resource: Resource::new("", "pods"),
+        epoch: 0,
+        scope: Scope::all(),
+        from: From::Nothing,
+    };
+    assert!(out_of_place(vec![cut(9), stage.clone()]));
+    assert!(out_of_place(vec![stage.clone(), Delivery::Progress]));
+    assert!(out_of_place(vec![stage, reset(From::Held)]));
     assert!(out_of_place(vec![cut(9), gone()]));
     assert!(out_of_place(vec![
         cut(9),
@@ -291,6 +299,46 @@ fn parts_that_do_not_belong_there_end_the_session() {
         version: version(5),
     };
     assert!(out_of_place(vec![cut(9), reset(From::Held), deleted]));
+}
+
+#[test]
+fn a_cut_within_a_cut_leaves_the_first_where_it_is() {
+    let mut inbox = Inbox::default();
+    let deliveries = vec![cut(9), put("a", 5), cut(12), put("b", 11)];
+    assert_eq!(all(&mut inbox, 1, deliveries), ["2: a@5"]);
+    assert_eq!(
+        all(&mut inbox, 5, vec![Delivery::Progress]),
+        ["5: b@11, at 12"]
+    );
+}
+
+#[test]
+fn what_is_staged_is_acked_before_it_is_shown() {
+    let mut inbox = Inbox::default();
+    let scope = Scope::of(Range::Namespace("n".into()));
+    let stage = Delivery::Stage {
+        resource: Resource::new("", "pods"),
+        epoch: 0,
+        scope: scope.clone(),
+        from: From::Nothing,
+    };
+    // In any order, and once more where something changed meanwhile.
+    let staged = vec![stage, put("b", 7), put("a", 2), put("b", 8)];
+    assert_eq!(all(&mut inbox, 1, staged), [""; 0]);
+    let piece = inbox.flush().into_iter().collect();
+    assert_eq!(words(piece), ["4: namespace n onto Nothing: b@7 a@2 b@8"]);
+    inbox.stored(4);
+    assert_eq!(inbox.acked(), 4);
+    let reset = Delivery::Reset {
+        scope,
+        from: From::Staged,
+    };
+    let dropped = Delivery::Drop { name: name("a") };
+    let shown = vec![cut(9), reset, dropped, Delivery::Progress];
+    assert_eq!(
+        all(&mut inbox, 5, shown),
+        ["8: namespace n onto Staged: -a, at 9"]
+    );
 }
 
 #[test]
