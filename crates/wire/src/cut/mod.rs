@@ -128,6 +128,21 @@ pub fn digest_at(
     Ok(digest)
 }
 
+/// The objects that something happened to, and that were or are in these scopes: what each is in the
+/// end, or nothing if that is not in them.
+pub fn touched(
+    ring: &Ring,
+    scopes: &[Scope],
+    from: &Standing,
+    to: &Version,
+) -> Result<Vec<(ObjectName, Option<Arc<Header>>)>, TooOld> {
+    let trails = trails(ring, scopes, from, to)?.into_iter();
+    let inside = trails.filter(|(_, trail)| trail.was_ever_inside());
+    Ok(inside
+        .map(|(name, trail)| (name.clone(), trail.end(to).cloned()))
+        .collect())
+}
+
 /// What happened to one object since a node was complete.
 struct Trail<'r> {
     scopes: &'r [Scope],
@@ -207,6 +222,13 @@ impl<'r> Trail<'r> {
         let mut steps = self.steps.iter().filter(|step| step.version <= *to);
         let last = steps.rfind(|step| inside(&step.before) && !inside(&step.after));
         last.map(|step| step.version.clone())
+    }
+
+    /// Whether any of the steps concerns the scopes.
+    fn was_ever_inside(&self) -> bool {
+        let inside = |header: &Option<Arc<Header>>| self.inside(header.as_ref()).is_some();
+        let mut steps = self.steps.iter();
+        steps.any(|step| inside(&step.before) || inside(&step.after))
     }
 
     fn inside<'h>(&self, header: Option<&'h Arc<Header>>) -> Option<&'h Arc<Header>> {

@@ -129,7 +129,11 @@ impl Open {
 
     /// What was received since the last piece. A reset that goes on is named again in the next.
     pub(super) fn piece(&mut self, number: u64, complete: Complete) -> Piece {
-        let parts = std::mem::take(&mut self.piece);
+        let mut parts = std::mem::take(&mut self.piece);
+        // What ends, ends with the cut.
+        if complete == Complete::No {
+            self.piece.ended = std::mem::take(&mut parts.ended);
+        }
         if let Some(last) = parts.resets.last() {
             self.replace(last.scope.clone(), Onto::Piece);
         }
