@@ -29,6 +29,11 @@ impl Digest {
         Self(self.0.wrapping_add(other.0))
     }
 
+    /// The digest in short: enough to tell whether two small sets differ.
+    pub fn short(self) -> u64 {
+        self.0 as u64
+    }
+
     /// The digest as it is sent.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_le_bytes()
@@ -54,6 +59,11 @@ impl Member {
     pub fn named(resource: &Resource, name: &ObjectName, uid: &str, version: &Version) -> Self {
         let version = version.to_string();
         Self(hash([resource.as_str(), name.as_str(), uid, &version]))
+    }
+
+    /// The member in short.
+    pub fn short(self) -> u64 {
+        self.0 as u64
     }
 
     /// The bytes of an object.

@@ -128,19 +128,29 @@ pub fn digest_at(
     Ok(digest)
 }
 
-/// The objects that something happened to, and that were or are in these scopes: what each is in the
-/// end, or nothing if that is not in them.
+/// An object that something happened to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touched {
+    /// Its name.
+    pub name: ObjectName,
+    /// What it is in the end; nothing if that is not in the scopes.
+    pub end: Option<Arc<Header>>,
+}
+
+/// The objects that something happened to, and that were or are in these scopes.
 pub fn touched(
     ring: &Ring,
     scopes: &[Scope],
     from: &Standing,
     to: &Version,
-) -> Result<Vec<(ObjectName, Option<Arc<Header>>)>, TooOld> {
+) -> Result<Vec<Touched>, TooOld> {
     let trails = trails(ring, scopes, from, to)?.into_iter();
     let inside = trails.filter(|(_, trail)| trail.was_ever_inside());
-    Ok(inside
-        .map(|(name, trail)| (name.clone(), trail.end(to).cloned()))
-        .collect())
+    let touched = |(name, trail): (&ObjectName, Trail<'_>)| Touched {
+        name: name.clone(),
+        end: trail.end(to).cloned(),
+    };
+    Ok(inside.map(touched).collect())
 }
 
 /// What happened to one object since a node was complete.

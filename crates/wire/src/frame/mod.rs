@@ -6,6 +6,7 @@
 
 mod deliver; // a delivery <-> bytes
 mod hello; // the first words of both sides
+mod tell; // what is held, bucket by bucket
 
 use object::Resource;
 use object::codec::{Malformed, Taker, put_bytes, put_number, put_text};
@@ -15,6 +16,7 @@ use crate::digest::Digest;
 
 pub use deliver::{Delivery, From};
 pub use hello::{HOLDINGS_MAX, Hello, Holding, Welcome, common};
+pub use tell::{Ask, Tell, Told};
 
 /// Bytes of a message before the hello was answered.
 pub const FIRST_MESSAGE_BYTES_MAX: usize = 64 * 1024;
@@ -70,6 +72,10 @@ pub enum Frame {
         /// Its number.
         number: u64,
     },
+    /// What do you hold?
+    Ask(Ask),
+    /// That is what.
+    Tell(Tell),
 }
 
 /// The end of a session.
@@ -206,6 +212,14 @@ impl Frame {
                 put_number(out, *number);
                 VOID
             }
+            Self::Ask(ask) => {
+                ask.encode(out);
+                ASK
+            }
+            Self::Tell(tell) => {
+                tell.encode(out);
+                TELL
+            }
         }
     }
 
@@ -254,6 +268,8 @@ impl Frame {
             VOID => Self::Void {
                 number: taker.number()?,
             },
+            ASK => Self::Ask(Ask::decode(taker)?),
+            TELL => Self::Tell(Tell::decode(taker)?),
             _ => return Ok(None),
         }))
     }
@@ -357,6 +373,8 @@ const DELIVER: u64 = 11;
 const ACK: u64 = 13;
 const REJECT: u64 = 15;
 const VOID: u64 = 17;
+const ASK: u64 = 19;
+const TELL: u64 = 21;
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::content::Content;
 use crate::cut::{Part, Standing};
+use crate::difference::Entry;
 
 fn version(number: u64) -> Version {
     number.to_string().parse().unwrap()
@@ -75,6 +76,29 @@ fn every_frame() -> Vec<Frame> {
         Frame::Ack { number: u64::MAX },
         Frame::Void { number: 4 },
     ];
+    let resource = || Resource::new("", "pods");
+    for entries_of in [None, Some(vec![0, 3])] {
+        all.push(Frame::Ask(Ask {
+            resource: resource(),
+            bits: 7,
+            entries_of,
+        }));
+    }
+    let entry = Entry {
+        name: ObjectName::new("n", "a"),
+        hash: 7,
+    };
+    for told in [
+        Told::Buckets(vec![1, u64::MAX]),
+        Told::Entries(vec![1], vec![entry]),
+        Told::TooMany,
+    ] {
+        all.push(Frame::Tell(Tell {
+            resource: resource(),
+            bits: 1,
+            told,
+        }));
+    }
     for number in 1..8 {
         all.push(Frame::Bye(Bye {
             reason: Reason::from_number(number),

@@ -1,9 +1,12 @@
 //! One resource and one node: where the node stands, which scopes it holds, and what is next.
 
-use object::{ObjectName, Resource, Scope, Version};
+use std::sync::Arc;
+
+use object::{Header, ObjectName, Resource, Scope, Version};
 
 use super::{Item, Source};
 use crate::cut::{self, Part, Standing};
+use crate::difference::Repairs;
 use crate::frame::From;
 use crate::ring::Ring;
 
@@ -39,13 +42,15 @@ struct Sending {
     ending: Vec<Scope>,
 }
 
-/// A scope whose content is being staged.
+/// A scope whose content is being staged, or put right.
 #[derive(Debug)]
 struct Starting {
     scope: Scope,
     /// Everything was staged as it was then, or newer.
     since: Version,
     at: Cursor,
+    /// What makes of what is held what there was then. Nothing is staged in that case.
+    repairs: Option<Repairs>,
 }
 
 #[derive(Debug)]
@@ -86,11 +91,7 @@ impl Follow {
         for scope in scopes {
             let starts = self.starting.iter().any(|start| start.scope == *scope);
             if !self.held.contains(scope) && !starts {
-                self.starting.push(Starting {
-                    scope: scope.clone(),
-                    since: now.clone(),
-                    at: Cursor::Start,
-                });
+                self.starting.push(Starting::new(scope, now));
             }
         }
     }
@@ -98,6 +99,18 @@ impl Follow {
     /// The node is to be told how far it is, also where nothing changed for it.
     pub(super) fn tell_progress(&mut self) {
         self.progress_due = true;
+    }
+
+    /// With these repairs, what the node holds is what there was at `since`.
+    pub(super) fn repair(&mut self, since: &Version, repairs: &Repairs) {
+        for starting in &mut self.starting {
+            let untouched = matches!(starting.at, Cursor::Start);
+            if untouched && self.doubtful.contains(&starting.scope) {
+                starting.since = since.clone();
+                starting.at = Cursor::End;
+                starting.repairs = Some(repairs.clone());
+            }
+        }
     }
 
     /// Whether a cut is being sent.
@@ -200,11 +213,7 @@ impl Follow {
             .is_some_and(|standing| !known(&standing.progress));
         if lost {
             let held = std::mem::take(&mut self.held);
-            let starting = held.iter().map(|scope| Starting {
-                scope: scope.clone(),
-                since: ring.now().clone(),
-                at: Cursor::Start,
-            });
+            let starting = held.iter().map(|scope| Starting::new(scope, ring.now()));
             self.starting.extend(starting);
             self.doubtful.extend(held);
             // Nothing is held that a change could be sent for: the next cut has resets alone.
@@ -212,8 +221,7 @@ impl Follow {
         }
         for starting in &mut self.starting {
             if !known(&starting.since) {
-                starting.since = ring.now().clone();
-                starting.at = Cursor::Start;
+                *starting = Starting::new(&starting.scope, ring.now());
             }
         }
     }
@@ -265,6 +273,15 @@ impl Follow {
 }
 
 impl Starting {
+    fn new(scope: &Scope, since: &Version) -> Self {
+        Self {
+            scope: scope.clone(),
+            since: since.clone(),
+            at: Cursor::Start,
+            repairs: None,
+        }
+    }
+
     /// The next page of what is staged; nothing if that is all.
     fn page(&mut self, resource: &Resource, source: &impl Source) -> Vec<Item> {
         let (after, from) = match &self.at {
@@ -296,13 +313,26 @@ impl Starting {
         let Ok(changed) = cut::touched(ring, scopes, &since, ring.now()) else {
             return Vec::new();
         };
-        let mut items = vec![Item::Reset {
-            scope: self.scope.clone(),
-        }];
-        items.extend(changed.into_iter().map(|(name, end)| match end {
-            Some(header) => Item::Object(header),
-            None => Item::Drop { name },
-        }));
+        let from = match self.repairs {
+            Some(_) => From::Held,
+            None => From::Staged,
+        };
+        let scope = self.scope.clone();
+        let mut items = vec![Item::Reset { scope, from }];
+        let mut ends = self.repairs.clone().unwrap_or_default();
+        ends.extend(
+            changed
+                .into_iter()
+                .map(|touched| (touched.name, touched.end)),
+        );
+        let within = |header: &Arc<Header>| self.scope.contains(header);
+        items.extend(
+            ends.into_iter()
+                .map(|(name, end)| match end.filter(within) {
+                    Some(header) => Item::Object(header),
+                    None => Item::Drop { name },
+                }),
+        );
         self.at = Cursor::Shown;
         items
     }

@@ -15,6 +15,7 @@ use object::{Header, ObjectName, Resource, Scope, Version};
 
 use crate::content::{Base, Content, Form};
 use crate::cut::{Change, Standing};
+use crate::difference::Repairs;
 use crate::digest::content_hash;
 use crate::frame::{Delivery, Fault, Frame, From};
 use crate::ring::Ring;
@@ -55,7 +56,7 @@ enum Item {
     Cut { aim: Version },
     Change(Change),
     Stage { scope: Scope, from: From },
-    Reset { scope: Scope },
+    Reset { scope: Scope, from: From },
     Object(Arc<Header>),
     Drop { name: ObjectName },
     End { scope: Scope },
@@ -110,6 +111,14 @@ impl Outbox {
         let follow = self.follows.entry(resource.clone()).or_default();
         if let Some(ring) = source.ring(resource) {
             follow.want(scopes, ring.now());
+        }
+    }
+
+    /// What was found when the node was asked what it holds of a resource: with these repairs it has
+    /// what there was at `since`. What it holds needs then not be sent again.
+    pub fn repair(&mut self, resource: &Resource, since: &Version, repairs: &Repairs) {
+        if let Some(follow) = self.follows.get_mut(resource) {
+            follow.repair(since, repairs);
         }
     }
 
@@ -246,10 +255,7 @@ fn delivery(sent: &Sent, source: &impl Source, whole: Whole) -> Option<Delivery>
             scope,
             from,
         },
-        Item::Reset { scope } => Delivery::Reset {
-            scope,
-            from: From::Staged,
-        },
+        Item::Reset { scope, from } => Delivery::Reset { scope, from },
         Item::End { scope } => Delivery::End { scope },
         Item::Drop { name } => Delivery::Drop { name },
         Item::Progress { .. } => Delivery::Progress,

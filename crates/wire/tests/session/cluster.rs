@@ -146,6 +146,15 @@ impl Cluster {
         inside.map(told).collect()
     }
 
+    /// What is in these scopes now.
+    pub(crate) fn headers(&self, resource: &Resource, scopes: &[Scope]) -> Vec<Arc<Header>> {
+        let objects = self.tables[resource].now.values();
+        let inside = objects.filter(|object| inside(scopes, object));
+        inside
+            .map(|object| Arc::new(object.header.clone()))
+            .collect()
+    }
+
     /// The digest of what is in these scopes now.
     pub(crate) fn digest(&self, resource: &Resource, scopes: &[Scope]) -> Digest {
         let mut digest = Digest::default();

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object::{Object, ObjectName, Resource, Scope, Version};
 use wire::cut::{Part, Standing};
+use wire::difference;
 use wire::digest::{Digest, Member};
-use wire::frame::{Frame, Holding};
+use wire::frame::{Ask, Frame, Holding, Told};
 use wire::inbox::{Action, Change, Complete, Held, Inbox, Misbehaved, Onto, Piece, Replaced};
 
 use crate::cluster::{Cluster, Rows, inside, resources, told};
@@ -26,12 +27,14 @@ pub(crate) struct Node {
 
 #[derive(Default)]
 pub(crate) struct Disk {
-    pub(crate) tables: BTreeMap<Resource, Held1>,
+    pub(crate) tables: BTreeMap<Resource, Shelf>,
+    /// Whether it finds nothing that a difference could be made from.
+    pub(crate) blind: bool,
 }
 
 /// What the disk has of one resource.
 #[derive(Default)]
-pub(crate) struct Held1 {
+pub(crate) struct Shelf {
     pub(crate) rows: Rows,
     pub(crate) held: Vec<Scope>,
     standing: Option<Standing>,
@@ -43,7 +46,7 @@ pub(crate) struct Held1 {
 impl Held for Disk {
     fn object(&self, resource: &Resource, name: &ObjectName) -> Option<Bytes> {
         let row = self.tables.get(resource)?.rows.get(name)?;
-        Some(row.bytes.clone())
+        (!self.blind).then(|| row.bytes.clone())
     }
     fn selectable(&self, _: &Resource) -> Vec<Arc<str>> {
         Vec::new()
@@ -56,7 +59,7 @@ impl Held for Disk {
 impl Node {
     /// Where it stands, as it says in a hello.
     pub(crate) fn holdings(&self) -> Vec<(Holding, Vec<Scope>)> {
-        let empty = Held1::default();
+        let empty = Shelf::default();
         let holding = |resource: Resource| {
             let table = self.disk.tables.get(&resource).unwrap_or(&empty);
             let mut digest = Digest::default();
@@ -119,6 +122,27 @@ impl Node {
         }
         answers.extend(self.ack());
         Ok(answers)
+    }
+
+    /// Says what it holds.
+    pub(crate) fn tell(&self, ask: &Ask) -> Told {
+        let (resource, bits) = (&ask.resource, ask.bits);
+        let empty = Shelf::default();
+        let rows = self
+            .disk
+            .tables
+            .get(resource)
+            .unwrap_or(&empty)
+            .rows
+            .values();
+        let rows = rows.map(|object| &object.header);
+        match &ask.entries_of {
+            None => Told::Buckets(difference::buckets(resource, rows, bits)),
+            Some(which) => difference::entries(resource, rows, (bits, which))
+                .map_or(Told::TooMany, |entries| {
+                    Told::Entries(which.clone(), entries)
+                }),
+        }
     }
 
     /// Hands on what was received so far.
@@ -189,7 +213,7 @@ impl Disk {
     }
 }
 
-impl Held1 {
+impl Shelf {
     fn change(&mut self, change: Change, aim: &Version) {
         let version = match &change {
             Change::Put(object) => object.header.version.clone(),
@@ -244,7 +268,13 @@ impl Held1 {
         };
         let mut rows = match part.onto {
             Onto::Nothing => Rows::new(),
-            Onto::Held => panic!("not sent yet"),
+            Onto::Held => {
+                let rows = self.rows.iter();
+                let inside = rows.filter(|(_, object)| part.scope.contains(&object.header));
+                inside
+                    .map(|(name, object)| (name.clone(), object.clone()))
+                    .collect()
+            }
             Onto::Staged => staged().expect("something is staged"),
             Onto::Piece => earlier.or_else(staged).expect("a piece came before"),
         };

@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use object::Scope;
+use object::{Resource, Scope};
 use wire::cut;
+use wire::difference;
 use wire::digest::Member;
-use wire::frame::{Frame, MESSAGE_BYTES_MAX, frames};
+use wire::frame::{Ask, Frame, MESSAGE_BYTES_MAX, Told, frames};
 use wire::outbox::{Outbox, Settled, Source};
 use wire::window::Limits;
 
@@ -56,6 +57,7 @@ impl Seen {
             "sent again",
             "void",
             "reached",
+            "compared",
         ] {
             assert!(self.0.contains(what), "never {what}");
         }
@@ -87,7 +89,8 @@ impl World {
             87..90 => self.connect(),
             90..92 => self.change_view(),
             92..94 => self.wait(),
-            94..95 => self.cluster.advance(),
+            94 if self.chance.one_in(2) => self.cluster.advance(),
+            94 => self.node.disk.blind ^= true,
             95..97 => self.lose(),
             97 => self.link = None,
             98 => self.crash(),
@@ -127,8 +130,8 @@ impl World {
             let now = self.cluster.ring(&resource).unwrap().now().clone();
             let view = self.cluster.view(&resource, &self.wanted, &now);
             let rows = self.node.disk.tables.get(&resource);
-            let rows = rows.map(|table| table.rows.values().map(told).collect());
-            assert_eq!(rows.unwrap_or(Vec::new()), view, "{resource} in the end");
+            let rows = rows.map(|table| table.rows.values().map(told).collect::<Vec<_>>());
+            assert_eq!(rows.unwrap_or_default(), view, "{resource} in the end");
         }
     }
 
@@ -168,14 +171,42 @@ impl World {
                 let held = trace::scopes(&held);
                 format!("== {resource} stands at {standing:?} with {held}")
             });
+            let doubtful = standing.is_none() && !held.is_empty();
             outbox.stands(resource.clone(), standing, held);
             outbox.want(&resource, &self.wanted, &self.cluster);
+            if doubtful && self.chance.one_in(2) {
+                self.compare(&resource, holding.objects, &mut outbox);
+            }
         }
         self.link = Some(Link {
             outbox,
             down: VecDeque::new(),
             up: VecDeque::new(),
         });
+    }
+
+    /// Asks the node what it holds, and finds what must be put right.
+    fn compare(&mut self, resource: &Resource, objects: u64, outbox: &mut Outbox) {
+        let bits = difference::bits_for(objects);
+        let mut ask = Ask {
+            resource: resource.clone(),
+            bits,
+            entries_of: None,
+        };
+        let Told::Buckets(theirs) = self.node.tell(&ask) else {
+            panic!("buckets were asked for");
+        };
+        let ours = self.cluster.headers(resource, &self.wanted);
+        let digests = difference::buckets(resource, ours.iter().map(|header| &**header), bits);
+        let which = difference::differing(&digests, &theirs).unwrap();
+        ask.entries_of = Some(which);
+        let Told::Entries(which, entries) = self.node.tell(&ask) else {
+            panic!("there are not so many");
+        };
+        let repairs = difference::repairs(resource, ours, (bits, &which), &entries).unwrap();
+        let since = self.cluster.ring(resource).unwrap().now().clone();
+        outbox.repair(resource, &since, &repairs);
+        self.seen.note("compared");
     }
 
     fn send(&mut self) {
