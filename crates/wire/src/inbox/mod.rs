@@ -78,6 +78,8 @@ pub struct Piece {
     pub epoch: u64,
     /// Where the cut leads; nothing if this is not of a cut, but staged.
     pub aim: Option<Version>,
+    /// Whether the cut starts with this: then what is left of resets of another one is forgotten.
+    pub starts: bool,
     /// Changes, ascending by version.
     pub changes: Vec<Change>,
     /// Parts of scopes that are replaced when the cut is complete, or when a later one says so.

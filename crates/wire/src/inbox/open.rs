@@ -22,6 +22,8 @@ pub(super) struct Open {
     /// What the reset that is being received starts from.
     from: From,
     piece: Parts,
+    /// Whether nothing was handed on yet.
+    starts: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,7 @@ impl Open {
             phase: Phase::Changes,
             from: From::Nothing,
             piece: Parts::default(),
+            starts: true,
         }
     }
 
@@ -71,6 +74,7 @@ impl Open {
             phase: Phase::Resets,
             from,
             piece: Parts::default(),
+            starts: true,
         };
         open.replace(scope, onto(from));
         open
@@ -143,6 +147,7 @@ impl Open {
             resource: self.resource.clone(),
             epoch: self.epoch,
             aim: self.aim.clone(),
+            starts: std::mem::take(&mut self.starts),
             changes: parts.changes,
             resets: parts.resets,
             ended: parts.ended,

@@ -17,7 +17,7 @@ use crate::content::{Base, Content, Form};
 use crate::cut::{Change, Standing};
 use crate::difference::Repairs;
 use crate::digest::content_hash;
-use crate::frame::{Delivery, Fault, Frame, From};
+use crate::frame::{Delivery, Frame, From};
 use crate::ring::Ring;
 use crate::window::{Fate, Limits, NotSent, Step, Window};
 use follow::Follow;
@@ -157,43 +157,22 @@ impl Outbox {
     pub fn reject(
         &mut self,
         number: u64,
-        fault: Fault,
         source: &impl Source,
         now: Duration,
-    ) -> Result<Option<Frame>, NotSent> {
+    ) -> Result<Option<Frame>, Broken> {
         let step = self.window.reject(number, now)?;
-        let curable = matches!(fault, Fault::NoBase | Fault::Different | Fault::NotStored);
-        Ok(match step {
-            Some(Step::Again { number, what }) if curable => {
-                let delivery = delivery(what, source, Whole::Always);
-                Some(
-                    delivery.map_or(Frame::Void { number }, |delivery| Frame::Deliver {
-                        number,
-                        delivery,
-                    }),
-                )
-            }
-            Some(Step::Again { number, .. } | Step::Void { number, .. }) => {
-                Some(Frame::Void { number })
-            }
-            None => None,
-        })
+        step.map(|step| said_again(step, source)).transpose()
     }
 
     /// What is to be said once more. `answered` is when the last ping was sent that was answered.
-    pub fn due(&mut self, source: &impl Source, now: Duration, answered: Duration) -> Vec<Frame> {
-        let again = |step: Step<'_, Sent>| match step {
-            Step::Again { number, what } => match delivery(what, source, Whole::Always) {
-                Some(delivery) => Frame::Deliver { number, delivery },
-                None => Frame::Void { number },
-            },
-            Step::Void { number, .. } => Frame::Void { number },
-        };
-        self.window
-            .due(now, answered)
-            .into_iter()
-            .map(again)
-            .collect()
+    pub fn due(
+        &mut self,
+        source: &impl Source,
+        now: Duration,
+        answered: Duration,
+    ) -> Result<Vec<Frame>, Broken> {
+        let due = self.window.due(now, answered).into_iter();
+        due.map(|step| said_again(step, source)).collect()
     }
 
     /// The node is to be told how far it is, also where nothing changed for it.
@@ -230,6 +209,40 @@ impl Outbox {
             follow.abandon();
             self.queue.clear();
         }
+    }
+}
+
+/// Why a session cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// The node answered to something that it was not sent.
+    #[error(transparent)]
+    NotSent(#[from] NotSent),
+    /// The node does not take something without which the rest makes no sense.
+    #[error("delivery {number} is not taken, and nothing can go on without it")]
+    Stuck {
+        /// Its number.
+        number: u64,
+    },
+}
+
+/// What is said about a delivery that was not taken. Only an object can be given up.
+fn said_again(step: Step<'_, Sent>, source: &impl Source) -> Result<Frame, Broken> {
+    let (number, what, again) = match step {
+        Step::Again { number, what } => (number, what, true),
+        Step::Void { number, what } => (number, what, false),
+    };
+    let delivery = again
+        .then(|| delivery(what, source, Whole::Always))
+        .flatten();
+    let object = matches!(
+        what.item,
+        Item::Object(_) | Item::Change(Change::Put { .. })
+    );
+    match delivery {
+        Some(delivery) => Ok(Frame::Deliver { number, delivery }),
+        None if object => Ok(Frame::Void { number }),
+        None => Err(Broken::Stuck { number }),
     }
 }
 

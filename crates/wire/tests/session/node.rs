@@ -30,6 +30,8 @@ pub(crate) struct Disk {
     pub(crate) tables: BTreeMap<Resource, Shelf>,
     /// Whether it finds nothing that a difference could be made from.
     pub(crate) blind: bool,
+    /// Whether it may lack something that was given up.
+    lacks: bool,
 }
 
 /// What the disk has of one resource.
@@ -156,8 +158,8 @@ impl Node {
     pub(crate) fn sync(&mut self, cluster: &Cluster) -> Option<Frame> {
         let piece = self.pending.pop_front()?;
         let number = piece.number;
-        self.disk
-            .store(piece, Some(cluster).filter(|_| !self.lacks));
+        self.disk.lacks = self.lacks;
+        self.disk.store(piece, Some(cluster));
         self.inbox.stored(number);
         self.ack()
     }
@@ -196,15 +198,18 @@ impl Disk {
             }
             return;
         };
+        if piece.starts {
+            table.resets = None;
+        }
         for change in piece.changes {
-            table.change(change, aim);
+            table.change(change, aim, self.lacks);
         }
         for part in piece.resets {
             table.reset(part, aim);
         }
         if piece.complete == Complete::Yes {
             table.complete(aim.clone(), &piece.ended);
-            if let Some(cluster) = cluster {
+            if let Some(cluster) = cluster.filter(|_| !self.lacks) {
                 let rows: Vec<String> = table.rows.values().map(told).collect();
                 let view = cluster.view(&piece.resource, &table.held, aim);
                 assert_eq!(rows, view, "{} at {aim}", piece.resource);
@@ -214,7 +219,7 @@ impl Disk {
 }
 
 impl Shelf {
-    fn change(&mut self, change: Change, aim: &Version) {
+    fn change(&mut self, change: Change, aim: &Version, lacks: bool) {
         let version = match &change {
             Change::Put(object) => object.header.version.clone(),
             Change::Delete { version, .. } => version.clone(),
@@ -234,8 +239,9 @@ impl Shelf {
                 self.rows.insert(object.header.name.clone(), object);
             }
             Change::Delete { name, uid, .. } => {
-                let gone = self.rows.remove(&name).expect("what goes was there");
-                assert_eq!(gone.header.uid, uid);
+                let gone = self.rows.remove(&name);
+                let gone = gone.map(|object| object.header.uid);
+                assert!(gone == Some(uid) || lacks, "what goes was there");
             }
         }
     }
@@ -248,10 +254,11 @@ impl Shelf {
     }
 
     fn reset(&mut self, part: Replaced, aim: &Version) {
-        let mut resets = match self.resets.take() {
-            Some((of, resets)) if of == *aim => resets,
-            _ => Vec::new(),
-        };
+        let mut resets = self
+            .resets
+            .take()
+            .map(|(_, resets)| resets)
+            .unwrap_or_default();
         let scope = part.scope.clone();
         let earlier = resets.iter().position(|(other, _)| *other == scope);
         let earlier = earlier.map(|index| resets.remove(index).1);

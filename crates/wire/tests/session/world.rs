@@ -225,15 +225,8 @@ impl World {
             return;
         };
         for frame in frames(&message, MESSAGE_BYTES_MAX).unwrap() {
-            match self.node.take(frame) {
-                Ok(answers) => link.up.extend(answers.iter().map(encoded)),
-                // What was voided may have been the frame of a cut: then the session starts anew.
-                Err(_) => {
-                    self.seen.note("misbehaved");
-                    self.link = None;
-                    return;
-                }
-            }
+            let answers = self.node.take(frame).expect("the hub keeps to the rules");
+            link.up.extend(answers.iter().map(encoded));
         }
     }
 
@@ -250,9 +243,9 @@ impl World {
                             });
                         }
                     }
-                    Frame::Reject { number, fault, .. } => {
+                    Frame::Reject { number, .. } => {
                         self.seen.note("rejected");
-                        let again = link.outbox.reject(number, fault, &self.cluster, self.now);
+                        let again = link.outbox.reject(number, &self.cluster, self.now);
                         link.down.extend(again.unwrap().iter().map(encoded));
                     }
                     other => panic!("{other:?}"),
@@ -276,7 +269,11 @@ impl World {
             true => self.now,
             false => Duration::ZERO,
         };
-        let due = link.outbox.due(&self.cluster, self.now, answered);
+        let Ok(due) = link.outbox.due(&self.cluster, self.now, answered) else {
+            self.seen.note("stuck");
+            self.link = None;
+            return;
+        };
         for frame in &due {
             self.seen.note(match frame {
                 Frame::Void { .. } => "void",
