@@ -14,9 +14,9 @@ use crate::log::{Counting, Durable, Failed, Input, Log, Options};
 use crate::reader::{Reader, Slot};
 use crate::record::{META_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::recover::OpenError;
-use crate::scope::Scope;
 use crate::table::{Held, Standing};
 use crate::writer::{Feeder, Writer};
+use object::scope::Scope;
 
 /// A handle to the authority. Cheap to clone.
 #[derive(Clone)]

@@ -2,10 +2,10 @@
 
 use object::{Header, ObjectName, Resource, Version};
 
-use crate::codec::{Malformed, Taker, put_number, put_text, put_version};
 use crate::row::Fate;
-use crate::scope::Scope;
 use crate::table::{Held, Standing};
+use object::codec::{Malformed, Taker, put_number, put_text, put_version};
+use object::scope::Scope;
 
 /// The format that this program writes. It reads this one and older ones; a newer one is refused
 /// without a touch. Whatever a later format changes, the framing of a file's first record and the

@@ -16,7 +16,6 @@ mod writer; // requests         -> groups that share a sync
 mod log; // a group          -> bytes on disk, then tables
 mod entry; // what records say
 mod record; // how records are framed and checked
-mod codec;
 pub mod disk; // what is asked of a file system
 mod files; // where bytes lie
 mod ahead; // rows that lie side by side, read together
@@ -24,7 +23,6 @@ mod recover; // files            -> tables, at the start
 mod compact; // tables           -> one base file
 mod table; // rows, history and scopes of one resource
 pub mod row; // a row, and a step of history
-pub mod scope; // parts of a resource, and the questions they cover
 pub mod reader; // version, floor, covers, page
 pub mod watch; // history from a version on
 pub mod failpoint;
@@ -34,10 +32,10 @@ pub use authority::Authority;
 pub use entry::FORMAT;
 pub use files::Unreadable;
 pub use log::{Durable, Failed, Options};
+pub use object::{Range, Scope, Want};
 pub use reader::{At, Page, Part, ReadFailed, Reader};
 pub use recover::OpenError;
 pub use replica::Replica;
 pub use row::{Event, Row, What};
-pub use scope::{Range, Scope, Want};
 pub use table::{Held, Refused, Retention};
 pub use watch::{Ended, Gauge, Step, Watch};

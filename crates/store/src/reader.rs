@@ -14,9 +14,9 @@ use crate::ahead::{Ahead, run_length};
 use crate::files::{FileSet, Files, Unreadable, checked};
 use crate::log::Counting;
 use crate::row::{self, Event, Row};
-use crate::scope::{Range, Want};
 use crate::table::{Held, Refused, Table};
 use crate::watch::Watch;
+use object::scope::{Range, Want};
 
 /// What the writer and all readers share.
 pub(crate) struct Shared {

@@ -7,7 +7,7 @@ use object::{Header, ObjectName, Version};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-use crate::scope::Scope;
+use object::scope::Scope;
 
 /// An object as the store knows it. Its bytes are read when somebody asks.
 #[derive(Debug)]

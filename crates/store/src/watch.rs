@@ -11,8 +11,8 @@ use tokio::sync::watch::Receiver;
 
 use crate::reader::{Reader, Shared, Slot};
 use crate::row::{Event, Fate, Replaced, What};
-use crate::scope::Want;
 use crate::table::{Refused, pairs};
+use object::scope::Want;
 
 /// Steps that are taken out of the history at once.
 const STEPS_MAX: usize = 256;

@@ -18,8 +18,8 @@ use crate::reader::{Shared, Slot};
 use crate::record::{self, Address, Kind};
 use crate::recover::{OpenError, Rebuilt, recover};
 use crate::row::{Event, Fate};
-use crate::scope::Scope;
 use crate::table::Retention;
+use object::scope::Scope;
 
 mod rotate; // going on in a new file
 mod stage; // inputs -> the bytes and rows of a group

@@ -7,8 +7,8 @@ use object::{Header, Object, ObjectName, Version};
 
 use crate::log::Input;
 use crate::row::Row;
-use crate::scope::{Range, Scope};
 use crate::table::Held;
+use object::scope::{Range, Scope};
 
 /// Headers of all rows, as the replacements so far leave them.
 pub(super) struct Content {

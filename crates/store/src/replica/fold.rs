@@ -12,8 +12,8 @@ use crate::log::{Input, Log};
 use crate::reader::Slot;
 use crate::record::{META_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::row::{Fate, Row};
-use crate::scope::Scope;
 use crate::table::{Held, Standing};
+use object::scope::Scope;
 
 /// Stages what a cut says, all or nothing.
 pub(super) fn apply(cut: Cut, log: &mut Log) -> Result<Applied, Refusal> {

@@ -15,9 +15,9 @@ use crate::entry::More;
 use crate::log::{Counting, Durable, Failed, Log, Options};
 use crate::reader::Reader;
 use crate::recover::OpenError;
-use crate::scope::Scope;
 use crate::table::Standing;
 use crate::writer::{Feeder, Writer};
+use object::scope::Scope;
 
 mod content; // rows while scopes are replaced
 mod fold; // a cut -> inputs of the log, or why not

@@ -8,7 +8,7 @@ use std::time::Instant;
 use object::{ObjectName, Version};
 
 use crate::row::{Event, Fate, Replaced, Row, Swapped, What};
-use crate::scope::{Range, Scope, Want};
+use object::scope::{Range, Scope, Want};
 
 mod scan; // rows as they are, and as they were
 

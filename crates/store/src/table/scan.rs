@@ -8,7 +8,7 @@ use object::{ObjectName, Version};
 
 use super::{Table, pairs};
 use crate::row::Row;
-use crate::scope::Range;
+use object::scope::Range;
 
 impl Table {
     /// The rows that differ between now and `version`, as they were then.

@@ -4,10 +4,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use object::select::Selector;
-use object::{Header, ObjectName, Resource};
-
 use crate::codec::{Malformed, Taker, put_number, put_text};
+use crate::select::Selector;
+use crate::{Header, ObjectName, Resource};
 
 /// A part of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,7 +101,8 @@ impl Scope {
         }
     }
 
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    /// Appends the scope, which [`Scope::decode`] reads.
+    pub fn encode(&self, out: &mut Vec<u8>) {
         let (tag, text) = match &self.range {
             Range::All => (0, ""),
             Range::Namespace(namespace) => (1, &**namespace),
@@ -115,7 +115,8 @@ impl Scope {
         put_text(out, &self.selector.fields.to_string());
     }
 
-    pub(crate) fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
+    /// Takes a scope.
+    pub fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
         let tag = taker.number()?;
         let text = taker.text()?;
         let range = match tag {

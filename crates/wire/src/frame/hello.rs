@@ -1,0 +1,170 @@
+//! The first words of both sides: what each can speak, and where the node stands.
+
+use object::Resource;
+use object::codec::{Malformed, Taker, put_number, put_text, put_version};
+
+use super::{cut, put_resource, take_resource};
+use crate::cut::{PARTS_MAX, Part, Standing};
+use crate::digest::Digest;
+
+/// Resources that a node may stand somewhere with.
+pub const HOLDINGS_MAX: usize = 1024;
+
+/// The agent's first words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hello {
+    /// The oldest protocol that it speaks.
+    pub oldest: u64,
+    /// The newest.
+    pub newest: u64,
+    /// The number of this session: on the node's disk, and higher than any before it.
+    pub session: u64,
+    /// What it can do beyond the protocol, a bit for each.
+    pub features: u64,
+    /// The program and its release, for people.
+    pub program: Box<str>,
+    /// Where it stands, resource by resource.
+    pub holdings: Vec<Holding>,
+}
+
+/// Where a node stands with a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// The resource.
+    pub resource: Resource,
+    /// Which history of the cluster its versions belong to.
+    pub epoch: u64,
+    /// How far it is; nothing if it cannot say, and must be asked what it holds.
+    pub standing: Option<Standing>,
+    /// How many objects it holds.
+    pub objects: u64,
+    /// Their digest.
+    pub digest: Digest,
+}
+
+/// The hub's first words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Welcome {
+    /// The protocol that is spoken from now on.
+    pub protocol: u64,
+    /// What both can do beyond it.
+    pub features: u64,
+    /// Which hub it is, for people.
+    pub hub: Box<str>,
+    /// How often the agent says that it is there.
+    pub heartbeat_seconds: u64,
+    /// How many deliveries may be in flight.
+    pub window: u64,
+}
+
+/// The protocol that both sides know best, if there is one.
+pub fn common(hello: &Hello, oldest: u64, newest: u64) -> Option<u64> {
+    let best = hello.newest.min(newest);
+    (best >= hello.oldest && best >= oldest).then_some(best)
+}
+
+impl Hello {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        for number in [self.oldest, self.newest, self.session, self.features] {
+            put_number(out, number);
+        }
+        put_text(out, cut(&self.program));
+        put_number(out, self.holdings.len() as u64);
+        for holding in &self.holdings {
+            holding.encode(out);
+        }
+    }
+
+    pub(super) fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
+        let (oldest, newest) = (taker.number()?, taker.number()?);
+        let (session, features) = (taker.number()?, taker.number()?);
+        let program = cut(taker.text()?).into();
+        let count = taker.number()?;
+        if count > HOLDINGS_MAX as u64 || oldest > newest {
+            return Err(Malformed);
+        }
+        let holdings = (0..count).map(|_| Holding::decode(taker));
+        Ok(Self {
+            oldest,
+            newest,
+            session,
+            features,
+            program,
+            holdings: holdings.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Holding {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_resource(out, &self.resource);
+        put_number(out, self.epoch);
+        put_version(
+            out,
+            self.standing.as_ref().map(|standing| &standing.progress),
+        );
+        if let Some(standing) = &self.standing {
+            put_number(out, standing.parts.len() as u64);
+            for part in &standing.parts {
+                put_version(out, Some(&part.aim));
+                put_version(out, Some(&part.shown));
+            }
+        }
+        put_number(out, self.objects);
+        out.extend_from_slice(&self.digest.to_bytes());
+    }
+
+    fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
+        let resource = take_resource(taker)?;
+        let epoch = taker.number()?;
+        let standing = match taker.version()? {
+            None => None,
+            Some(progress) => {
+                let count = taker.number()?;
+                if count > PARTS_MAX as u64 {
+                    return Err(Malformed);
+                }
+                let part = |_| -> Result<Part, Malformed> {
+                    let aim = taker.version()?.ok_or(Malformed)?;
+                    let shown = taker.version()?.ok_or(Malformed)?;
+                    Ok(Part { aim, shown })
+                };
+                let parts = (0..count).map(part).collect::<Result<_, _>>()?;
+                Some(Standing { progress, parts })
+            }
+        };
+        if standing
+            .as_ref()
+            .is_some_and(|standing| !standing.is_in_order())
+        {
+            return Err(Malformed);
+        }
+        Ok(Self {
+            resource,
+            epoch,
+            standing,
+            objects: taker.number()?,
+            digest: Digest::from_bytes(taker.exactly()?),
+        })
+    }
+}
+
+impl Welcome {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        put_number(out, self.protocol);
+        put_number(out, self.features);
+        put_text(out, cut(&self.hub));
+        put_number(out, self.heartbeat_seconds);
+        put_number(out, self.window);
+    }
+
+    pub(super) fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            protocol: taker.number()?,
+            features: taker.number()?,
+            hub: cut(taker.text()?).into(),
+            heartbeat_seconds: taker.number()?,
+            window: taker.number()?,
+        })
+    }
+}

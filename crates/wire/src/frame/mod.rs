@@ -1,0 +1,380 @@
+//! Frames: what the two ends say to each other, and how it is written.
+//!
+//! A message of the transport has one or more frames: kind, length, body. A body may have more than
+//! is known here, and a frame of an even kind that is not known is passed over: so a newer end can
+//! say more than an older one understands.
+
+mod deliver; // a delivery <-> bytes
+mod hello; // the first words of both sides
+mod tell; // what is held, bucket by bucket
+
+use object::Resource;
+use object::codec::{Malformed, Taker, put_bytes, put_number, put_text};
+use object::header::NAME_BYTES_MAX;
+
+use crate::digest::Digest;
+
+pub use deliver::{Delivery, From};
+pub use hello::{HOLDINGS_MAX, Hello, Holding, Welcome, common};
+pub use tell::{Ask, Tell, Told};
+
+/// Bytes of a message before the hello was answered.
+pub const FIRST_MESSAGE_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of any other message: room for the largest object, and for what is said of it.
+pub const MESSAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Bytes of words that are for people. Longer ones are cut.
+pub const WORDS_BYTES_MAX: usize = 1024;
+
+/// Something that is said over a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// The agent begins.
+    Hello(Hello),
+    /// The hub agrees.
+    Welcome(Welcome),
+    /// It is over.
+    Bye(Bye),
+    /// Are you there? From an agent, with the digest of all that it holds.
+    Ping {
+        /// Comes back in the pong.
+        number: u64,
+        /// Of everything, or nothing from a hub.
+        holds: Option<Digest>,
+    },
+    /// I am.
+    Pong {
+        /// That of the ping.
+        number: u64,
+    },
+    /// The hub sends something.
+    Deliver {
+        /// Its number in the session.
+        number: u64,
+        /// What it is.
+        delivery: Delivery,
+    },
+    /// Everything up to this number is on disk, was rejected or is void.
+    Ack {
+        /// The number.
+        number: u64,
+    },
+    /// This one cannot be stored as it is.
+    Reject {
+        /// Its number.
+        number: u64,
+        /// Why.
+        fault: Fault,
+        /// The same for people.
+        words: Box<str>,
+    },
+    /// This one will not come again.
+    Void {
+        /// Its number.
+        number: u64,
+    },
+    /// What do you hold?
+    Ask(Ask),
+    /// That is what.
+    Tell(Tell),
+}
+
+/// The end of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bye {
+    /// Why.
+    pub reason: Reason,
+    /// The same for people.
+    pub words: Box<str>,
+    /// How long to wait before the next attempt, at least.
+    pub wait_seconds: u64,
+}
+
+/// Why a session ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Whoever ends it stops.
+    Stopping,
+    /// There is no protocol that both know.
+    NoCommonProtocol,
+    /// What the other side said makes no sense.
+    Misbehaved,
+    /// The node has a newer session, here or elsewhere.
+    Superseded,
+    /// The node may not be here any more.
+    Revoked,
+    /// There is no room now.
+    Busy,
+    /// Something that this release does not know.
+    Other(u64),
+}
+
+/// Why a delivery cannot be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The base of a difference is not there: the whole is needed.
+    NoBase,
+    /// What came of it is not what was sent: the whole is needed.
+    Different,
+    /// It is no object, or not the one that it should be.
+    NoObject,
+    /// It is larger than the node takes.
+    TooLarge,
+    /// It does not fit to what came before: its scope must be reset.
+    OutOfOrder,
+    /// The node's disk does not take it now.
+    NotStored,
+    /// Something that this release does not know.
+    Other(u64),
+}
+
+/// Why a message was not understood. The link is closed: what follows could be anything.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotUnderstood {
+    /// Its bytes do not say what their kind demands.
+    #[error("a frame of kind {kind} is malformed")]
+    Malformed {
+        /// The kind; 0 if not even that could be read.
+        kind: u64,
+    },
+    /// A kind that must be understood, and is not.
+    #[error("a frame of kind {kind} is not known here")]
+    UnknownKind {
+        /// The kind.
+        kind: u64,
+    },
+    /// More bytes than a message may have.
+    #[error("a message of {bytes} bytes")]
+    TooLarge {
+        /// How many.
+        bytes: usize,
+    },
+    /// Nothing.
+    #[error("an empty message")]
+    Empty,
+}
+
+impl Frame {
+    /// Appends the frame.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut body = Vec::new();
+        let kind = self.encode_body(&mut body);
+        put_number(out, kind);
+        put_bytes(out, &body);
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) -> u64 {
+        match self {
+            Self::Hello(hello) => {
+                hello.encode(out);
+                HELLO
+            }
+            Self::Welcome(welcome) => {
+                welcome.encode(out);
+                WELCOME
+            }
+            Self::Bye(bye) => {
+                put_number(out, bye.reason.number());
+                put_text(out, cut(&bye.words));
+                put_number(out, bye.wait_seconds);
+                BYE
+            }
+            Self::Ping { number, holds } => {
+                put_number(out, *number);
+                if let Some(digest) = holds {
+                    out.extend_from_slice(&digest.to_bytes());
+                }
+                PING
+            }
+            Self::Pong { number } => {
+                put_number(out, *number);
+                PONG
+            }
+            Self::Deliver { number, delivery } => {
+                put_number(out, *number);
+                delivery.encode(out);
+                DELIVER
+            }
+            Self::Ack { number } => {
+                put_number(out, *number);
+                ACK
+            }
+            Self::Reject {
+                number,
+                fault,
+                words,
+            } => {
+                put_number(out, *number);
+                put_number(out, fault.number());
+                put_text(out, cut(words));
+                REJECT
+            }
+            Self::Void { number } => {
+                put_number(out, *number);
+                VOID
+            }
+            Self::Ask(ask) => {
+                ask.encode(out);
+                ASK
+            }
+            Self::Tell(tell) => {
+                tell.encode(out);
+                TELL
+            }
+        }
+    }
+
+    /// Takes a frame apart; nothing for one that may be passed over.
+    fn decode(kind: u64, body: &[u8]) -> Result<Option<Self>, NotUnderstood> {
+        let mut taker = Taker::new(body);
+        let known = Self::decode_body(kind, &mut taker);
+        let frame = known.map_err(|Malformed| NotUnderstood::Malformed { kind })?;
+        match frame {
+            None if kind % 2 == 1 => Err(NotUnderstood::UnknownKind { kind }),
+            frame => Ok(frame),
+        }
+    }
+
+    fn decode_body(kind: u64, taker: &mut Taker<'_>) -> Result<Option<Self>, Malformed> {
+        Ok(Some(match kind {
+            HELLO => Self::Hello(Hello::decode(taker)?),
+            WELCOME => Self::Welcome(Welcome::decode(taker)?),
+            BYE => Self::Bye(Bye {
+                reason: Reason::from_number(taker.number()?),
+                words: cut(taker.text()?).into(),
+                wait_seconds: taker.number()?,
+            }),
+            PING => Self::Ping {
+                number: taker.number()?,
+                holds: match taker.is_empty() {
+                    true => None,
+                    false => Some(Digest::from_bytes(taker.exactly()?)),
+                },
+            },
+            PONG => Self::Pong {
+                number: taker.number()?,
+            },
+            DELIVER => Self::Deliver {
+                number: taker.number()?,
+                delivery: Delivery::decode(taker)?,
+            },
+            ACK => Self::Ack {
+                number: taker.number()?,
+            },
+            REJECT => Self::Reject {
+                number: taker.number()?,
+                fault: Fault::from_number(taker.number()?),
+                words: cut(taker.text()?).into(),
+            },
+            VOID => Self::Void {
+                number: taker.number()?,
+            },
+            ASK => Self::Ask(Ask::decode(taker)?),
+            TELL => Self::Tell(Tell::decode(taker)?),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// Takes a message apart. `bytes_max` is what a message may have now.
+pub fn frames(message: &[u8], bytes_max: usize) -> Result<Vec<Frame>, NotUnderstood> {
+    match message.len() {
+        0 => return Err(NotUnderstood::Empty),
+        bytes if bytes > bytes_max => return Err(NotUnderstood::TooLarge { bytes }),
+        _ => {}
+    }
+    let mut taker = Taker::new(message);
+    let mut frames = Vec::new();
+    while !taker.is_empty() {
+        let nothing = |Malformed| NotUnderstood::Malformed { kind: 0 };
+        let kind = taker.number().map_err(nothing)?;
+        let body = taker.bytes().map_err(nothing)?;
+        frames.extend(Frame::decode(kind, body)?);
+    }
+    Ok(frames)
+}
+
+impl Reason {
+    fn number(self) -> u64 {
+        match self {
+            Self::Stopping => 1,
+            Self::NoCommonProtocol => 2,
+            Self::Misbehaved => 3,
+            Self::Superseded => 4,
+            Self::Revoked => 5,
+            Self::Busy => 6,
+            Self::Other(number) => number,
+        }
+    }
+
+    fn from_number(number: u64) -> Self {
+        match number {
+            1 => Self::Stopping,
+            2 => Self::NoCommonProtocol,
+            3 => Self::Misbehaved,
+            4 => Self::Superseded,
+            5 => Self::Revoked,
+            6 => Self::Busy,
+            number => Self::Other(number),
+        }
+    }
+}
+
+impl Fault {
+    fn number(self) -> u64 {
+        match self {
+            Self::NoBase => 1,
+            Self::Different => 2,
+            Self::NoObject => 3,
+            Self::TooLarge => 4,
+            Self::OutOfOrder => 5,
+            Self::NotStored => 6,
+            Self::Other(number) => number,
+        }
+    }
+
+    fn from_number(number: u64) -> Self {
+        match number {
+            1 => Self::NoBase,
+            2 => Self::Different,
+            3 => Self::NoObject,
+            4 => Self::TooLarge,
+            5 => Self::OutOfOrder,
+            6 => Self::NotStored,
+            number => Self::Other(number),
+        }
+    }
+}
+
+/// Words for people, as long as they may be.
+fn cut(words: &str) -> &str {
+    &words[..words.floor_char_boundary(WORDS_BYTES_MAX)]
+}
+
+fn put_resource(out: &mut Vec<u8>, resource: &Resource) {
+    put_text(out, resource.group());
+    put_text(out, resource.plural());
+}
+
+fn take_resource(taker: &mut Taker<'_>) -> Result<Resource, Malformed> {
+    let (group, plural) = (taker.text()?, taker.text()?);
+    let plain = |text: &str| text.len() <= NAME_BYTES_MAX && !text.contains(['/', ' ']);
+    match plain(group) && plain(plural) && !plural.is_empty() && !plural.contains('.') {
+        true => Ok(Resource::new(group, plural)),
+        false => Err(Malformed),
+    }
+}
+
+const HELLO: u64 = 1;
+const WELCOME: u64 = 3;
+const BYE: u64 = 5;
+const PING: u64 = 7;
+const PONG: u64 = 9;
+const DELIVER: u64 = 11;
+const ACK: u64 = 13;
+const REJECT: u64 = 15;
+const VOID: u64 = 17;
+const ASK: u64 = 19;
+const TELL: u64 = 21;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! What is held, bucket by bucket: the question and the answer.
+
+use object::Resource;
+use object::codec::{Malformed, Taker, put_number};
+
+use super::{put_resource, take_resource};
+use crate::difference::{BITS_MAX, ENTRIES_MAX, Entry};
+
+/// What do you hold of a resource?
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// The resource.
+    pub resource: Resource,
+    /// Into how many buckets it is divided, as a power of two.
+    pub bits: u32,
+    /// The buckets whose entries are wanted; nothing if the digests of all are.
+    pub entries_of: Option<Vec<usize>>,
+}
+
+/// What is held of a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tell {
+    /// The resource.
+    pub resource: Resource,
+    /// Into how many buckets it is divided, as a power of two.
+    pub bits: u32,
+    /// What was asked for.
+    pub told: Told,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// The digests of all buckets.
+    Buckets(Vec<u64>),
+    /// All entries in these buckets.
+    Entries(Vec<usize>, Vec<Entry>),
+    /// There are too many to tell.
+    TooMany,
+}
+
+impl Ask {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        put_resource(out, &self.resource);
+        put_number(out, self.bits.into());
+        put_number(out, u64::from(self.entries_of.is_some()));
+        if let Some(which) = &self.entries_of {
+            put_buckets(out, which);
+        }
+    }
+
+    pub(super) fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            resource: take_resource(taker)?,
+            bits: take_bits(taker)?,
+            entries_of: match taker.number()? {
+                0 => None,
+                1 => Some(take_buckets(taker)?),
+                _ => return Err(Malformed),
+            },
+        })
+    }
+}
+
+impl Tell {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        put_resource(out, &self.resource);
+        put_number(out, self.bits.into());
+        match &self.told {
+            Told::Buckets(digests) => {
+                put_number(out, 0);
+                put_number(out, digests.len() as u64);
+                for digest in digests {
+                    out.extend_from_slice(&digest.to_le_bytes());
+                }
+            }
+            Told::Entries(which, entries) => {
+                put_number(out, 1);
+                put_buckets(out, which);
+                put_number(out, entries.len() as u64);
+                entries.iter().for_each(|entry| entry.encode(out));
+            }
+            Told::TooMany => put_number(out, 2),
+        }
+    }
+
+    pub(super) fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
+        let resource = take_resource(taker)?;
+        let bits = take_bits(taker)?;
+        let told = match taker.number()? {
+            0 => {
+                let count = take_count(taker, 1 << BITS_MAX)?;
+                let digest = |_| Ok(u64::from_le_bytes(taker.exactly()?));
+                Told::Buckets((0..count).map(digest).collect::<Result<_, _>>()?)
+            }
+            1 => {
+                let which = take_buckets(taker)?;
+                let count = take_count(taker, ENTRIES_MAX)?;
+                let entries = (0..count).map(|_| Entry::decode(taker));
+                Told::Entries(which, entries.collect::<Result<_, _>>()?)
+            }
+            2 => Told::TooMany,
+            _ => return Err(Malformed),
+        };
+        Ok(Self {
+            resource,
+            bits,
+            told,
+        })
+    }
+}
+
+fn put_buckets(out: &mut Vec<u8>, which: &[usize]) {
+    put_number(out, which.len() as u64);
+    for index in which {
+        put_number(out, *index as u64);
+    }
+}
+
+fn take_buckets(taker: &mut Taker<'_>) -> Result<Vec<usize>, Malformed> {
+    let count = take_count(taker, 1 << BITS_MAX)?;
+    (0..count)
+        .map(|_| take_count(taker, 1 << BITS_MAX))
+        .collect()
+}
+
+fn take_bits(taker: &mut Taker<'_>) -> Result<u32, Malformed> {
+    let bits = u32::try_from(taker.number()?).map_err(|_| Malformed)?;
+    match bits <= BITS_MAX {
+        true => Ok(bits),
+        false => Err(Malformed),
+    }
+}
+
+fn take_count(taker: &mut Taker<'_>, most: usize) -> Result<usize, Malformed> {
+    let count = usize::try_from(taker.number()?).map_err(|_| Malformed)?;
+    match count <= most {
+        true => Ok(count),
+        false => Err(Malformed),
+    }
+}

@@ -1,0 +1,336 @@
+//! What is said arrives; what is made up is refused.
+
+use bytes::Bytes;
+use object::select::Selector;
+use object::{ObjectName, Range, Scope, Version};
+use proptest::prelude::*;
+
+use super::*;
+use crate::content::Content;
+use crate::cut::{Part, Standing};
+use crate::difference::Entry;
+
+fn version(number: u64) -> Version {
+    number.to_string().parse().unwrap()
+}
+
+fn content() -> Content {
+    Content::new(&Bytes::from_static(b"{\"kind\":\"Pod\"}"), None)
+}
+
+fn scope() -> Scope {
+    Scope {
+        range: Range::Node("edge-1".into()),
+        selector: Selector::parse("app in (a,b)", "").unwrap(),
+    }
+}
+
+fn holding(standing: Option<Standing>) -> Holding {
+    Holding {
+        resource: Resource::new("apps", "deployments"),
+        epoch: 3,
+        standing,
+        objects: 12,
+        digest: Digest::from_bytes([7; 16]),
+    }
+}
+
+fn hello(holdings: Vec<Holding>) -> Hello {
+    Hello {
+        oldest: 1,
+        newest: 2,
+        session: 99,
+        features: 0,
+        program: "holdfast 0.1.0".into(),
+        holdings,
+    }
+}
+
+fn every_frame() -> Vec<Frame> {
+    let broken = Standing {
+        progress: version(5),
+        parts: vec![Part {
+            aim: version(9),
+            shown: version(7),
+        }],
+    };
+    let standings = [Some(Standing::complete(version(5))), Some(broken), None];
+    let mut all = vec![
+        Frame::Hello(hello(standings.map(holding).into())),
+        Frame::Welcome(Welcome {
+            protocol: 1,
+            features: 0,
+            hub: "hub-a".into(),
+            heartbeat_seconds: 30,
+            window: 1024,
+        }),
+        Frame::Ping {
+            number: 1,
+            holds: Some(Digest::from_bytes([1; 16])),
+        },
+        Frame::Ping {
+            number: 1,
+            holds: None,
+        },
+        Frame::Pong { number: 1 },
+        Frame::Ack { number: u64::MAX },
+        Frame::Void { number: 4 },
+    ];
+    let resource = || Resource::new("", "pods");
+    for entries_of in [None, Some(vec![0, 3])] {
+        all.push(Frame::Ask(Ask {
+            resource: resource(),
+            bits: 7,
+            entries_of,
+        }));
+    }
+    let entry = Entry {
+        name: ObjectName::new("n", "a"),
+        hash: 7,
+    };
+    for told in [
+        Told::Buckets(vec![1, u64::MAX]),
+        Told::Entries(vec![1], vec![entry]),
+        Told::TooMany,
+    ] {
+        all.push(Frame::Tell(Tell {
+            resource: resource(),
+            bits: 1,
+            told,
+        }));
+    }
+    for number in 1..8 {
+        all.push(Frame::Bye(Bye {
+            reason: Reason::from_number(number),
+            words: "words".into(),
+            wait_seconds: 30,
+        }));
+        all.push(Frame::Reject {
+            number,
+            fault: Fault::from_number(number),
+            words: "words".into(),
+        });
+    }
+    let deliveries = every_delivery().into_iter();
+    all.extend(deliveries.map(|delivery| Frame::Deliver {
+        number: 300,
+        delivery,
+    }));
+    all
+}
+
+fn every_delivery() -> Vec<Delivery> {
+    let name = || ObjectName::new("n", "a");
+    vec![
+        Delivery::Cut {
+            resource: Resource::new("", "pods"),
+            epoch: 0,
+            aim: version(70),
+        },
+        Delivery::Put {
+            name: name(),
+            content: content(),
+        },
+        Delivery::Delete {
+            name: name(),
+            uid: "u".into(),
+            version: version(7),
+        },
+        Delivery::Reset {
+            scope: scope(),
+            from: From::Held,
+        },
+        Delivery::Reset {
+            scope: Scope::all(),
+            from: From::Nothing,
+        },
+        Delivery::Stage {
+            resource: Resource::new("apps", "deployments"),
+            epoch: 1,
+            scope: scope(),
+            from: From::Staged,
+        },
+        Delivery::Drop { name: name() },
+        Delivery::End { scope: scope() },
+        Delivery::Progress,
+        Delivery::Document {
+            name: "keys".into(),
+            content: content(),
+        },
+        Delivery::DocumentGone {
+            name: "keys".into(),
+        },
+    ]
+}
+
+fn message(all: &[Frame]) -> Vec<u8> {
+    let mut out = Vec::new();
+    all.iter().for_each(|frame| frame.encode(&mut out));
+    out
+}
+
+#[test]
+fn what_is_said_arrives_several_frames_in_one_message() {
+    let all = every_frame();
+    let message = message(&all);
+    assert_eq!(frames(&message, MESSAGE_BYTES_MAX), Ok(all));
+}
+
+#[test]
+fn a_newer_end_may_say_more() {
+    for frame in every_frame() {
+        let mut body = Vec::new();
+        let kind = frame.encode_body(&mut body);
+        // A ping from a hub has no digest; one with more than nothing has one.
+        if matches!(frame, Frame::Ping { holds: None, .. }) {
+            continue;
+        }
+        body.extend_from_slice(b"more");
+        let mut out = Vec::new();
+        put_number(&mut out, kind);
+        put_bytes(&mut out, &body);
+        assert_eq!(frames(&out, MESSAGE_BYTES_MAX), Ok(vec![frame]));
+    }
+}
+
+#[test]
+fn an_unknown_kind_is_passed_over_or_not_as_it_says_itself() {
+    let with_kind = |kind| {
+        let mut out = message(&[Frame::Pong { number: 1 }]);
+        put_number(&mut out, kind);
+        put_bytes(&mut out, b"whatever");
+        out.extend(message(&[Frame::Pong { number: 2 }]));
+        frames(&out, MESSAGE_BYTES_MAX).map(|frames| frames.len())
+    };
+    assert_eq!(with_kind(1_000), Ok(2));
+    assert_eq!(
+        with_kind(1_001),
+        Err(NotUnderstood::UnknownKind { kind: 1_001 })
+    );
+}
+
+#[test]
+fn a_message_is_neither_empty_nor_too_large() {
+    assert_eq!(frames(b"", 10), Err(NotUnderstood::Empty));
+    let large = message(&vec![Frame::Ack { number: 1 }; 4]);
+    assert_eq!(
+        frames(&large, 11),
+        Err(NotUnderstood::TooLarge { bytes: 12 })
+    );
+    assert!(frames(&large, 12).is_ok());
+}
+
+#[test]
+fn a_length_beyond_the_message_is_refused() {
+    for length in [4, 1 << 31, 1 << 32, 1 << 63, u64::MAX] {
+        let mut out = Vec::new();
+        put_number(&mut out, ACK);
+        put_number(&mut out, length);
+        out.extend_from_slice(&[1, 2, 3]);
+        assert!(frames(&out, MESSAGE_BYTES_MAX).is_err(), "{length}");
+    }
+}
+
+#[test]
+fn a_hello_that_cannot_be_is_refused() {
+    let refused =
+        |hello: Hello| frames(&message(&[Frame::Hello(hello)]), MESSAGE_BYTES_MAX).is_err();
+    assert!(!refused(hello(vec![holding(None)])));
+    let mut backwards = hello(vec![]);
+    backwards.oldest = 3;
+    assert!(refused(backwards));
+    let part = |aim, shown| Part {
+        aim: version(aim),
+        shown: version(shown),
+    };
+    for parts in [
+        vec![part(9, 4)],
+        vec![part(9, 10)],
+        vec![part(9, 8), part(9, 7)],
+        vec![part(9, 9); 9],
+    ] {
+        let standing = Standing {
+            progress: version(5),
+            parts,
+        };
+        assert!(refused(hello(vec![holding(Some(standing))])));
+    }
+    assert!(refused(hello(vec![holding(None); 1025])));
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_refused() {
+    for name in [
+        "",
+        "/",
+        "a/",
+        "/a",
+        "a/b/c",
+        "a\n",
+        "a\0b",
+        &"x".repeat(254),
+    ] {
+        let frame = Frame::Deliver {
+            number: 1,
+            delivery: Delivery::Drop {
+                name: ObjectName::from_path(name),
+            },
+        };
+        assert!(
+            frames(&message(&[frame]), MESSAGE_BYTES_MAX).is_err(),
+            "{name:?}"
+        );
+    }
+}
+
+#[test]
+fn words_for_people_are_cut_between_characters() {
+    let frame = Frame::Reject {
+        number: 1,
+        fault: Fault::TooLarge,
+        words: "ä".repeat(5_000).into(),
+    };
+    let read = frames(&message(&[frame]), MESSAGE_BYTES_MAX).unwrap();
+    let [Frame::Reject { words, .. }] = read.as_slice() else {
+        panic!("{read:?}");
+    };
+    assert_eq!(words.len(), WORDS_BYTES_MAX);
+}
+
+#[test]
+fn a_newer_and_an_older_end_find_what_both_speak() {
+    let mut hello = hello(vec![]);
+    (hello.oldest, hello.newest) = (2, 4);
+    for ((oldest, newest), common) in [
+        ((1, 3), Some(3)),
+        ((3, 9), Some(4)),
+        ((1, 1), None),
+        ((5, 9), None),
+    ] {
+        assert_eq!(hello::common(&hello, oldest, newest), common);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_message_makes_it_panic(message in prop::collection::vec(any::<u8>(), 0..200)) {
+        drop(frames(&message, MESSAGE_BYTES_MAX));
+    }
+
+    #[test]
+    fn what_is_damaged_is_refused_or_is_another_message(
+        which in any::<prop::sample::Index>(),
+        index in any::<prop::sample::Index>(),
+        value in any::<u8>(),
+    ) {
+        let all = every_frame();
+        let mut message = message(&[all[which.index(all.len())].clone()]);
+        let index = index.index(message.len());
+        message[index] = value;
+        if let Ok(read) = frames(&message, MESSAGE_BYTES_MAX) {
+            // Whatever was read can be said again.
+            let again = self::message(&read);
+            prop_assert_eq!(frames(&again, MESSAGE_BYTES_MAX).unwrap_or_default(), read);
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! What a node makes of deliveries: it takes them in order, opens them, and hands on pieces of cuts
+//! that are to be stored together. What cannot be opened is rejected; what follows waits for it.
+
+mod open; // what is being received
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object::{Object, ObjectName, Resource, Scope, Version};
+
+use crate::content::{Content, Form, Unusable};
+use crate::frame::{Delivery, Fault};
+use open::Open;
+
+/// Deliveries that may wait for one before them: as many as may be on their way.
+pub const WAITING_MAX: usize = 4096;
+/// Bytes of changes that are stored together although the cut goes on.
+pub const PIECE_BYTES: usize = 256 * 1024;
+
+/// What the node has.
+pub trait Held {
+    /// The bytes of an object.
+    fn object(&self, resource: &Resource, name: &ObjectName) -> Option<Bytes>;
+    /// The fields by which objects of a custom kind can be selected.
+    fn selectable(&self, resource: &Resource) -> Vec<Arc<str>>;
+    /// The bytes of a document.
+    fn document(&self, name: &str) -> Option<Bytes>;
+}
+
+/// Takes deliveries.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    /// The highest number that was taken.
+    taken: u64,
+    /// What arrived before its turn; nothing for a number that is void.
+    waiting: BTreeMap<u64, Option<Delivery>>,
+    open: Option<Open>,
+    /// What was handed on and is not stored yet, by the lowest and the highest number in it.
+    handed: VecDeque<(u64, u64)>,
+    /// Bytes that are not stored yet: the next difference may be made from them.
+    fresh: HashMap<(Resource, ObjectName), (u64, Bytes)>,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum Action {
+    /// A piece of a cut, or of what is staged, is to be stored.
+    Store(Piece),
+    /// A document is to be stored, or to go.
+    Document {
+        /// The delivery's number: once it is stored, [`Inbox::stored`] is told of it.
+        number: u64,
+        /// The name.
+        name: Box<str>,
+        /// The bytes; nothing if it goes.
+        bytes: Option<Bytes>,
+    },
+    /// The hub is told that a delivery cannot be stored.
+    Reject {
+        /// Its number.
+        number: u64,
+        /// Why.
+        fault: Fault,
+    },
+    /// The hub is told again what is stored: it sent something that was taken before.
+    AckAgain,
+}
+
+/// Some of a cut, or of what is staged, stored in one step.
+#[derive(Debug)]
+pub struct Piece {
+    /// The highest number in it: once it is stored, [`Inbox::stored`] is told of it.
+    pub number: u64,
+    /// The resource.
+    pub resource: Resource,
+    /// Which history of the cluster the versions belong to.
+    pub epoch: u64,
+    /// Where the cut leads; nothing if this is not of a cut, but staged.
+    pub aim: Option<Version>,
+    /// Whether the cut starts with this: then what is left of resets of another one is forgotten.
+    pub starts: bool,
+    /// Changes, ascending by version.
+    pub changes: Vec<Change>,
+    /// Parts of scopes that are replaced when the cut is complete, or when a later one says so.
+    pub resets: Vec<Replaced>,
+    /// Scopes that end then.
+    pub ended: Vec<Scope>,
+    /// Whether the cut is complete with this.
+    pub complete: Complete,
+}
+
+/// Whether a cut is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Complete {
+    /// The node is where it leads.
+    Yes,
+    /// More of it follows.
+    No,
+}
+
+/// A change to an object.
+#[derive(Debug)]
+pub enum Change {
+    /// What it is.
+    Put(Object),
+    /// It went.
+    Delete {
+        /// Its name.
+        name: ObjectName,
+        /// Its uid.
+        uid: Box<str>,
+        /// When.
+        version: Version,
+    },
+}
+
+/// Some of the new content of a scope.
+#[derive(Debug)]
+pub struct Replaced {
+    /// The scope.
+    pub scope: Scope,
+    /// What this is added to.
+    pub onto: Onto,
+    /// What is there now.
+    pub puts: Vec<Object>,
+    /// What does not stay.
+    pub drops: Vec<ObjectName>,
+}
+
+/// What some of the content of a scope is added to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Onto {
+    /// To nothing: the scope has only what is put.
+    Nothing,
+    /// To what is held: what is neither put nor dropped stays.
+    Held,
+    /// To what is staged for the scope.
+    Staged,
+    /// To the piece before.
+    Piece,
+}
+
+/// The hub broke the rules. The session ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Misbehaved {
+    /// A part of a cut outside of one, or something else within one.
+    #[error("delivery {number} does not belong there")]
+    OutOfPlace {
+        /// Its number.
+        number: u64,
+    },
+    /// Far more than may be on its way.
+    #[error("delivery {number} came while {next} is awaited")]
+    TooFarAhead {
+        /// Its number.
+        number: u64,
+        /// The next that can be taken.
+        next: u64,
+    },
+}
+
+impl Inbox {
+    /// Takes a delivery, and whatever waited for it.
+    pub fn take(
+        &mut self,
+        number: u64,
+        delivery: Delivery,
+        held: &impl Held,
+    ) -> Result<Vec<Action>, Misbehaved> {
+        self.arrive(number, Some(delivery), held)
+    }
+
+    /// Takes the word that a delivery will not come.
+    pub fn void(&mut self, number: u64, held: &impl Held) -> Result<Vec<Action>, Misbehaved> {
+        self.arrive(number, None, held)
+    }
+
+    /// Hands on what is there of the cut that is being received.
+    pub fn flush(&mut self) -> Option<Action> {
+        let mut actions = Vec::new();
+        self.hand_on(self.taken, Complete::No, &mut actions);
+        actions.pop()
+    }
+
+    /// What was handed on with this number is on disk, and everything that was handed on before it.
+    pub fn stored(&mut self, number: u64) {
+        self.handed.retain(|(_, last)| *last > number);
+        self.fresh.retain(|_, (fresh, _)| *fresh > number);
+    }
+
+    /// Everything up to this number is on disk, or needs not be.
+    pub fn acked(&self) -> u64 {
+        let handed = self.handed.front().map(|(first, _)| *first);
+        let received = self.open.as_ref().and_then(|open| open.first);
+        let unstored = handed.or(received);
+        unstored.map_or(self.taken, |first| first - 1)
+    }
+
+    fn arrive(
+        &mut self,
+        number: u64,
+        delivery: Option<Delivery>,
+        held: &impl Held,
+    ) -> Result<Vec<Action>, Misbehaved> {
+        let next = self.taken + 1;
+        if number < next {
+            return Ok(vec![Action::AckAgain]);
+        }
+        if number - next >= WAITING_MAX as u64 {
+            return Err(Misbehaved::TooFarAhead { number, next });
+        }
+        let mut actions = Vec::new();
+        self.waiting.insert(number, delivery);
+        while let Some(delivery) = self.waiting.remove(&(self.taken + 1)) {
+            let number = self.taken + 1;
+            let opened = delivery.map_or(Ok(()), |delivery| {
+                self.open(number, delivery, held, &mut actions)
+            });
+            match opened {
+                Ok(()) => self.taken = number,
+                Err(Refused::Fault(fault)) => {
+                    actions.push(Action::Reject { number, fault });
+                    break;
+                }
+                Err(Refused::Misbehaved) => return Err(Misbehaved::OutOfPlace { number }),
+            }
+        }
+        Ok(actions)
+    }
+
+    fn open(
+        &mut self,
+        number: u64,
+        delivery: Delivery,
+        held: &impl Held,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Refused> {
+        let within = self.open.as_ref().is_some_and(Open::is_cut);
+        match (delivery, &mut self.open) {
+            // What was received before it is stored; how far that got, the node knows.
+            (
+                Delivery::Cut {
+                    resource,
+                    epoch,
+                    aim,
+                },
+                _,
+            ) => {
+                self.hand_on(number - 1, Complete::No, actions);
+                self.open = Some(Open::cut(number, resource, epoch, aim));
+            }
+            (
+                Delivery::Stage {
+                    resource,
+                    epoch,
+                    scope,
+                    from,
+                },
+                _,
+            ) if !within => {
+                self.hand_on(number - 1, Complete::No, actions);
+                self.open = Some(Open::stage(number, (resource, epoch), scope, from));
+            }
+            (Delivery::Document { name, content }, _) if !within => {
+                self.hand_on(number - 1, Complete::No, actions);
+                let found = |_: &Form| held.document(&name);
+                let bytes = Some(content.open(found)?);
+                self.hand_on_document(number, name, bytes, actions);
+            }
+            (Delivery::DocumentGone { name }, _) if !within => {
+                self.hand_on(number - 1, Complete::No, actions);
+                self.hand_on_document(number, name, None, actions);
+            }
+            (Delivery::Put { name, content }, Some(open)) => {
+                let object = opened(open, &self.fresh, &name, &content, held)?;
+                let bytes = object.bytes.clone();
+                open.put(number, object)?;
+                let key = (open.resource.clone(), name);
+                self.fresh.insert(key, (number, bytes));
+                if open.bytes >= PIECE_BYTES {
+                    self.hand_on(number, Complete::No, actions);
+                }
+            }
+            (Delivery::Progress, Some(_)) if within => {
+                self.hand_on(number, Complete::Yes, actions);
+                self.open = None;
+            }
+            (other, Some(open)) => open.take(number, other)?,
+            (_, None) => return Err(Refused::Misbehaved),
+        }
+        Ok(())
+    }
+
+    fn hand_on(&mut self, number: u64, complete: Complete, actions: &mut Vec<Action>) {
+        let Some(open) = &mut self.open else { return };
+        let first = match (open.first.take(), complete) {
+            (Some(first), _) => first,
+            (None, Complete::Yes) => number,
+            (None, Complete::No) => return,
+        };
+        self.handed.push_back((first, number));
+        actions.push(Action::Store(open.piece(number, complete)));
+    }
+
+    fn hand_on_document(
+        &mut self,
+        number: u64,
+        name: Box<str>,
+        bytes: Option<Bytes>,
+        actions: &mut Vec<Action>,
+    ) {
+        self.handed.push_back((number, number));
+        actions.push(Action::Document {
+            number,
+            name,
+            bytes,
+        });
+    }
+}
+
+/// Why a delivery was not taken.
+enum Refused {
+    Fault(Fault),
+    Misbehaved,
+}
+
+impl From<Unusable> for Refused {
+    fn from(unusable: Unusable) -> Self {
+        Self::Fault(match unusable {
+            Unusable::NoBase => Fault::NoBase,
+            Unusable::Different => Fault::Different,
+            Unusable::TooLarge => Fault::TooLarge,
+        })
+    }
+}
+
+/// The object that a Put has, if it is the one that it says.
+fn opened(
+    open: &Open,
+    fresh: &HashMap<(Resource, ObjectName), (u64, Bytes)>,
+    name: &ObjectName,
+    content: &Content,
+    held: &impl Held,
+) -> Result<Object, Refused> {
+    let find = |form: &Form| {
+        let name = match form {
+            Form::Like(name, _) => name,
+            _ => name,
+        };
+        let fresh = fresh.get(&(open.resource.clone(), name.clone()));
+        let fresh = fresh.map(|(_, bytes)| bytes.clone());
+        fresh.or_else(|| held.object(&open.resource, name))
+    };
+    let bytes = content.open(find)?;
+    let selectable = held.selectable(&open.resource);
+    let object = Object::parse(&open.resource, bytes, &selectable);
+    let object = object.ok().filter(|object| object.header.name == *name);
+    object.ok_or(Refused::Fault(Fault::NoObject))
+}
+
+#[cfg(test)]
+mod tests;

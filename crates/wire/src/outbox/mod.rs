@@ -1,0 +1,330 @@
+//! What a node still needs, and how it is sent: cut after cut, and what is staged in between.
+//!
+//! What a node lacks follows from where it stands and from the ring, and the next page of what is
+//! staged from the last name of the one before. Only the cut or the page that is being sent is kept,
+//! by reference: a node that is slow, or has much to catch up with, takes little memory.
+
+mod follow; // one resource: where the node stands, what is next
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use object::{Header, ObjectName, Resource, Scope, Version};
+
+use crate::content::{Base, Content, Form};
+use crate::cut::{Change, Standing};
+use crate::difference::Repairs;
+use crate::digest::content_hash;
+use crate::frame::{Delivery, Frame, From};
+use crate::ring::Ring;
+use crate::window::{Fate, Limits, NotSent, Step, Window};
+use follow::Follow;
+
+/// What is there to be sent: the hub's objects, or those of a pool's leader.
+pub trait Source {
+    /// The last changes of a resource; nothing if the resource is not known, or not completely.
+    fn ring(&self, resource: &Resource) -> Option<&Ring>;
+    /// Which history of the cluster the versions belong to.
+    fn epoch(&self) -> u64;
+    /// The bytes of an object at exactly this version, if they are still there.
+    fn bytes(&self, resource: &Resource, header: &Header) -> Option<Bytes>;
+    /// The next objects of a scope, by name: those after this name, and not too many.
+    fn page(
+        &self,
+        resource: &Resource,
+        scope: &Scope,
+        after: Option<&ObjectName>,
+    ) -> Vec<Arc<Header>>;
+}
+
+/// What is sent to one node in one session.
+#[derive(Debug)]
+pub struct Outbox {
+    window: Window<Sent>,
+    follows: BTreeMap<Resource, Follow>,
+    /// The cut, or the page, that is being sent.
+    queue: VecDeque<Item>,
+    /// Whose it is.
+    current: Option<Resource>,
+}
+
+/// Something to be sent.
+#[derive(Debug, Clone)]
+enum Item {
+    Cut { aim: Version },
+    Change(Change),
+    Stage { scope: Scope, from: From },
+    Reset { scope: Scope, from: From },
+    Object(Arc<Header>),
+    Drop { name: ObjectName },
+    End { scope: Scope },
+    Progress { to: Version },
+}
+
+/// What is needed to send something once more, and to know what an ack means.
+#[derive(Debug, Clone)]
+struct Sent {
+    resource: Resource,
+    item: Item,
+}
+
+/// What an ack settled that somebody wants to know of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settled {
+    /// The node has everything of the resource up to this version, on its disk.
+    Reached {
+        /// The resource.
+        resource: Resource,
+        /// The version.
+        version: Version,
+    },
+    /// The node could not take this object. It is set aside.
+    SetAside {
+        /// The resource.
+        resource: Resource,
+        /// The object.
+        name: ObjectName,
+    },
+}
+
+impl Outbox {
+    /// Nothing is known of the node.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            window: Window::new(limits),
+            follows: BTreeMap::new(),
+            queue: VecDeque::new(),
+            current: None,
+        }
+    }
+
+    /// The node holds these scopes of a resource, complete as its standing says. Nothing is held
+    /// where there is no standing that can be relied on.
+    pub fn stands(&mut self, resource: Resource, standing: Option<Standing>, held: Vec<Scope>) {
+        self.follows.insert(resource, Follow::new(standing, held));
+    }
+
+    /// The node is to hold these scopes of a resource from now on.
+    pub fn want(&mut self, resource: &Resource, scopes: &[Scope], source: &impl Source) {
+        let follow = self.follows.entry(resource.clone()).or_default();
+        if let Some(ring) = source.ring(resource) {
+            follow.want(scopes, ring.now());
+        }
+    }
+
+    /// What was found when the node was asked what it holds of a resource: with these repairs it has
+    /// what there was at `since`. What it holds needs then not be sent again.
+    pub fn repair(&mut self, resource: &Resource, since: &Version, repairs: &Repairs) {
+        if let Some(follow) = self.follows.get_mut(resource) {
+            follow.repair(since, repairs);
+        }
+    }
+
+    /// The next frame, if there is something to send and room for it.
+    pub fn next(&mut self, source: &impl Source, now: Duration) -> Option<Frame> {
+        while self.window.has_room() {
+            if self.queue.is_empty() && !self.refill(source) {
+                return None;
+            }
+            let resource = self.current.clone()?;
+            let item = self.queue.pop_front()?;
+            let sent = Sent { resource, item };
+            let Some(delivery) = delivery(&sent, source, Whole::IfNeeded) else {
+                self.miss(&sent);
+                continue;
+            };
+            if let Some(follow) = self.follows.get_mut(&sent.resource) {
+                follow.sent(&sent.item);
+            }
+            let bytes = size(&delivery);
+            let number = self.window.send(sent, bytes, now);
+            return Some(Frame::Deliver { number, delivery });
+        }
+        None
+    }
+
+    /// Takes an ack.
+    pub fn ack(&mut self, number: u64) -> Result<Vec<Settled>, NotSent> {
+        let settled = self.window.ack(number)?.into_iter();
+        Ok(settled
+            .filter_map(|(sent, fate)| meaning(sent, fate))
+            .collect())
+    }
+
+    /// Takes a rejection. What is to be said about it is returned.
+    pub fn reject(
+        &mut self,
+        number: u64,
+        source: &impl Source,
+        now: Duration,
+    ) -> Result<Option<Frame>, Broken> {
+        let step = self.window.reject(number, now)?;
+        step.map(|step| said_again(step, source)).transpose()
+    }
+
+    /// What is to be said once more. `answered` is when the last ping was sent that was answered.
+    pub fn due(
+        &mut self,
+        source: &impl Source,
+        now: Duration,
+        answered: Duration,
+    ) -> Result<Vec<Frame>, Broken> {
+        let due = self.window.due(now, answered).into_iter();
+        due.map(|step| said_again(step, source)).collect()
+    }
+
+    /// The node is to be told how far it is, also where nothing changed for it.
+    pub fn tell_progress(&mut self) {
+        self.follows.values_mut().for_each(Follow::tell_progress);
+    }
+
+    /// How many deliveries are on their way.
+    pub fn in_flight(&self) -> usize {
+        self.window.len()
+    }
+
+    /// Finds what is next, if there is anything.
+    fn refill(&mut self, source: &impl Source) -> bool {
+        for (resource, follow) in &mut self.follows {
+            let Some(ring) = source.ring(resource) else {
+                continue;
+            };
+            let items = follow.next(resource, ring, source);
+            if !items.is_empty() {
+                self.queue = items.into();
+                self.current = Some(resource.clone());
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The object has changed since, and its old bytes are gone. What is staged is complete without
+    /// it: what changed meanwhile comes with the reset. The rest of a cut is made anew.
+    fn miss(&mut self, sent: &Sent) {
+        let follow = self.follows.get_mut(&sent.resource);
+        if let Some(follow) = follow.filter(|follow| follow.is_in_cut()) {
+            follow.abandon();
+            self.queue.clear();
+        }
+    }
+}
+
+/// Why a session cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// The node answered to something that it was not sent.
+    #[error(transparent)]
+    NotSent(#[from] NotSent),
+    /// The node does not take something without which the rest makes no sense.
+    #[error("delivery {number} is not taken, and nothing can go on without it")]
+    Stuck {
+        /// Its number.
+        number: u64,
+    },
+}
+
+/// What is said about a delivery that was not taken. Only an object can be given up.
+fn said_again(step: Step<'_, Sent>, source: &impl Source) -> Result<Frame, Broken> {
+    let (number, what, again) = match step {
+        Step::Again { number, what } => (number, what, true),
+        Step::Void { number, what } => (number, what, false),
+    };
+    let delivery = again
+        .then(|| delivery(what, source, Whole::Always))
+        .flatten();
+    let object = matches!(
+        what.item,
+        Item::Object(_) | Item::Change(Change::Put { .. })
+    );
+    match delivery {
+        Some(delivery) => Ok(Frame::Deliver { number, delivery }),
+        None if object => Ok(Frame::Void { number }),
+        None => Err(Broken::Stuck { number }),
+    }
+}
+
+/// Whether an object is sent whole.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whole {
+    Always,
+    IfNeeded,
+}
+
+/// An item as it is sent; nothing if its bytes are gone.
+fn delivery(sent: &Sent, source: &impl Source, whole: Whole) -> Option<Delivery> {
+    let resource = &sent.resource;
+    Some(match sent.item.clone() {
+        Item::Cut { aim } => Delivery::Cut {
+            resource: resource.clone(),
+            epoch: source.epoch(),
+            aim,
+        },
+        Item::Stage { scope, from } => Delivery::Stage {
+            resource: resource.clone(),
+            epoch: source.epoch(),
+            scope,
+            from,
+        },
+        Item::Reset { scope, from } => Delivery::Reset { scope, from },
+        Item::End { scope } => Delivery::End { scope },
+        Item::Drop { name } => Delivery::Drop { name },
+        Item::Progress { .. } => Delivery::Progress,
+        Item::Change(Change::Delete { name, uid, version }) => {
+            Delivery::Delete { name, uid, version }
+        }
+        Item::Object(header) => put(resource, &header, None, source)?,
+        Item::Change(Change::Put { header, base }) => {
+            let base = base.filter(|_| whole == Whole::IfNeeded);
+            put(resource, &header, base.as_deref(), source)?
+        }
+    })
+}
+
+fn put(
+    resource: &Resource,
+    header: &Header,
+    base: Option<&Header>,
+    source: &impl Source,
+) -> Option<Delivery> {
+    let bytes = source.bytes(resource, header)?;
+    let base = base.and_then(|base| Some((base, source.bytes(resource, base)?)));
+    let base = base.as_ref().map(|(header, bytes)| {
+        let form = Form::Difference(Base {
+            version: header.version.clone(),
+            hash: content_hash(bytes),
+        });
+        (form, &bytes[..])
+    });
+    Some(Delivery::Put {
+        name: header.name.clone(),
+        content: Content::new(&bytes, base),
+    })
+}
+
+/// About how many bytes a delivery takes.
+fn size(delivery: &Delivery) -> usize {
+    const SMALL: usize = 64;
+    match delivery {
+        Delivery::Put { content, .. } | Delivery::Document { content, .. } => {
+            content.bytes.len() + SMALL
+        }
+        _ => SMALL,
+    }
+}
+
+fn meaning(sent: Sent, fate: Fate) -> Option<Settled> {
+    let Sent { resource, item } = sent;
+    match (item, fate) {
+        (Item::Progress { to: version }, Fate::Delivered) => {
+            Some(Settled::Reached { resource, version })
+        }
+        (Item::Change(Change::Put { header, .. }) | Item::Object(header), Fate::Void) => {
+            let name = header.name.clone();
+            Some(Settled::SetAside { resource, name })
+        }
+        _ => None,
+    }
+}

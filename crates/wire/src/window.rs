@@ -1,0 +1,335 @@
+//! What is on its way to a node: numbers, acks, rejections, and when something is sent again.
+//!
+//! A link keeps its order and loses nothing while it lasts, so hardly anything is ever sent twice.
+//! Something is sent again if the node rejected it, or if it did not answer to it although it
+//! answered to a ping that was sent later. After a few attempts it is given up: its number is void,
+//! and whoever sent it sets its object aside.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How much may be on its way, and how patient the sender is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Deliveries on their way.
+    pub deliveries: usize,
+    /// Bytes on their way. A single delivery may have more.
+    pub bytes: usize,
+    /// How long an answer may take before a delivery is sent again.
+    pub retry_after: Duration,
+    /// How often it is sent again without an answer.
+    pub retries: u32,
+    /// How often it may be rejected.
+    pub rejections: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            deliveries: 1024,
+            bytes: 1024 * 1024,
+            retry_after: Duration::from_secs(10),
+            retries: 5,
+            rejections: 3,
+        }
+    }
+}
+
+/// Deliveries on their way. `T` is what is needed to send one again.
+#[derive(Debug)]
+pub struct Window<T> {
+    limits: Limits,
+    /// The number of the first that is on its way, or of the next one.
+    first: u64,
+    flight: VecDeque<Flight<T>>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Flight<T> {
+    what: T,
+    bytes: usize,
+    sent: Duration,
+    retries: u32,
+    rejections: u32,
+    fate: Fate,
+}
+
+/// What became of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The node has it.
+    Delivered,
+    /// It was given up.
+    Void,
+}
+
+/// What is to be done about a delivery now.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step<'t, T> {
+    /// It is sent again, under its number and whole.
+    Again {
+        /// Its number.
+        number: u64,
+        /// What it is.
+        what: &'t T,
+    },
+    /// The node is told that it will not come.
+    Void {
+        /// Its number.
+        number: u64,
+        /// What it is.
+        what: &'t T,
+    },
+}
+
+/// The node answered to something that it was not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the node speaks of delivery {number}, and was sent {sent}")]
+pub struct NotSent {
+    /// The number in the answer.
+    pub number: u64,
+    /// The highest number that was sent.
+    pub sent: u64,
+}
+
+impl<T> Window<T> {
+    /// Nothing is on its way.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            first: 1,
+            flight: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Whether another one may be sent now.
+    pub fn has_room(&self) -> bool {
+        self.flight.len() < self.limits.deliveries && self.bytes < self.limits.bytes
+    }
+
+    /// How many are on their way.
+    pub fn len(&self) -> usize {
+        self.flight.len()
+    }
+
+    /// Whether nothing is on its way.
+    pub fn is_empty(&self) -> bool {
+        self.flight.is_empty()
+    }
+
+    /// Notes that something is sent now. Returns its number.
+    pub fn send(&mut self, what: T, bytes: usize, now: Duration) -> u64 {
+        self.bytes += bytes;
+        self.flight.push_back(Flight {
+            what,
+            bytes,
+            sent: now,
+            retries: 0,
+            rejections: 0,
+            fate: Fate::Delivered,
+        });
+        self.sent()
+    }
+
+    /// Takes an ack. Gives everything that is settled by it, and how.
+    pub fn ack(&mut self, number: u64) -> Result<Vec<(T, Fate)>, NotSent> {
+        if number > self.sent() {
+            return Err(self.not_sent(number));
+        }
+        let mut settled = Vec::new();
+        while self.first <= number
+            && let Some(flight) = self.flight.pop_front()
+        {
+            self.first += 1;
+            self.bytes -= flight.bytes;
+            settled.push((flight.what, flight.fate));
+        }
+        Ok(settled)
+    }
+
+    /// Takes a rejection. Nothing is to be done about what was settled before.
+    pub fn reject(&mut self, number: u64, now: Duration) -> Result<Option<Step<'_, T>>, NotSent> {
+        if number > self.sent() || number == 0 {
+            return Err(self.not_sent(number));
+        }
+        let Some(index) = number.checked_sub(self.first) else {
+            return Ok(None);
+        };
+        let rejections_max = self.limits.rejections;
+        let flight = usize::try_from(index)
+            .ok()
+            .and_then(|index| self.flight.get_mut(index));
+        let Some(flight) = flight.filter(|flight| flight.fate != Fate::Void) else {
+            return Ok(None);
+        };
+        flight.sent = now;
+        flight.rejections += 1;
+        let what = &flight.what;
+        if flight.rejections < rejections_max {
+            return Ok(Some(Step::Again { number, what }));
+        }
+        flight.fate = Fate::Void;
+        Ok(Some(Step::Void { number, what }))
+    }
+
+    /// What is due now. `answered` is when the last ping was sent that was answered.
+    pub fn due(&mut self, now: Duration, answered: Duration) -> Vec<Step<'_, T>> {
+        let Limits {
+            retry_after,
+            retries,
+            ..
+        } = self.limits;
+        let mut due = Vec::new();
+        for (number, flight) in (self.first..).zip(&mut self.flight) {
+            if now.saturating_sub(flight.sent) < retry_after {
+                continue;
+            }
+            // The link may be dead, or slow: then nothing is sent on top of it.
+            if answered <= flight.sent {
+                continue;
+            }
+            flight.sent = now;
+            flight.retries += 1;
+            let what = &flight.what;
+            due.push(match flight.fate {
+                Fate::Delivered if flight.retries <= retries => Step::Again { number, what },
+                Fate::Delivered => {
+                    flight.fate = Fate::Void;
+                    Step::Void { number, what }
+                }
+                Fate::Void => Step::Void { number, what },
+            });
+        }
+        due
+    }
+
+    fn sent(&self) -> u64 {
+        self.first + self.flight.len() as u64 - 1
+    }
+
+    fn not_sent(&self, number: u64) -> NotSent {
+        NotSent {
+            number,
+            sent: self.sent(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn window() -> Window<&'static str> {
+        Window::new(Limits {
+            deliveries: 3,
+            bytes: 100,
+            ..Limits::default()
+        })
+    }
+
+    #[test]
+    fn an_ack_settles_everything_up_to_it_once() {
+        let mut window = window();
+        assert_eq!(window.send("a", 1, SECOND), 1);
+        assert_eq!(window.send("b", 1, SECOND), 2);
+        assert_eq!(window.send("c", 1, SECOND), 3);
+        assert!(!window.has_room());
+        assert_eq!(
+            window.ack(2),
+            Ok(vec![("a", Fate::Delivered), ("b", Fate::Delivered)])
+        );
+        assert_eq!(window.ack(1), Ok(vec![]));
+        assert_eq!(window.ack(2), Ok(vec![]));
+        assert!(window.has_room());
+        assert_eq!(window.send("d", 1, SECOND), 4);
+        assert_eq!(window.len(), 2);
+    }
+
+    #[test]
+    fn bytes_on_their_way_are_bounded_and_one_large_delivery_passes() {
+        let mut window = window();
+        window.send("large", 5_000, SECOND);
+        assert!(!window.has_room());
+        window.ack(1).unwrap();
+        assert!(window.has_room());
+    }
+
+    #[test]
+    fn who_acks_what_was_not_sent_misbehaves() {
+        let mut window = window();
+        assert!(window.ack(1).is_err());
+        window.send("a", 1, SECOND);
+        for number in [2, u64::MAX] {
+            assert_eq!(window.ack(number), Err(NotSent { number, sent: 1 }));
+            assert_eq!(
+                window.reject(number, SECOND),
+                Err(NotSent { number, sent: 1 })
+            );
+        }
+        assert!(window.reject(0, SECOND).is_err());
+        assert_eq!(window.len(), 1);
+    }
+
+    #[test]
+    fn what_is_rejected_three_times_is_void() {
+        let mut window = window();
+        window.send("a", 1, SECOND);
+        window.send("poison", 1, SECOND);
+        for _ in 0..2 {
+            let again = Some(Step::Again {
+                number: 2,
+                what: &"poison",
+            });
+            assert_eq!(window.reject(2, SECOND), Ok(again));
+        }
+        let void = Some(Step::Void {
+            number: 2,
+            what: &"poison",
+        });
+        assert_eq!(window.reject(2, SECOND), Ok(void));
+        assert_eq!(window.reject(2, SECOND), Ok(None));
+        assert_eq!(
+            window.ack(2),
+            Ok(vec![("a", Fate::Delivered), ("poison", Fate::Void)])
+        );
+        assert_eq!(window.reject(1, SECOND), Ok(None));
+    }
+
+    #[test]
+    fn without_a_later_answer_nothing_is_sent_again() {
+        let mut window = window();
+        window.send("a", 1, 10 * SECOND);
+        assert_eq!(window.due(19 * SECOND, 15 * SECOND), vec![]);
+        assert_eq!(window.due(60 * SECOND, 10 * SECOND), vec![]);
+        let again = Step::Again {
+            number: 1,
+            what: &"a",
+        };
+        assert_eq!(window.due(60 * SECOND, 11 * SECOND), vec![again]);
+        // That was now: the next waits for an answer again.
+        assert_eq!(window.due(65 * SECOND, 64 * SECOND), vec![]);
+        assert_eq!(window.due(70 * SECOND, 60 * SECOND), vec![]);
+    }
+
+    #[test]
+    fn after_five_times_it_is_given_up_and_the_node_told_until_it_knows() {
+        let mut window = window();
+        window.send("a", 1, Duration::ZERO);
+        let mut now = Duration::ZERO;
+        for _ in 0..5 {
+            now += 10 * SECOND;
+            let due = window.due(now, now);
+            assert!(matches!(due.as_slice(), [Step::Again { .. }]), "{due:?}");
+        }
+        for _ in 0..2 {
+            now += 10 * SECOND;
+            let due = window.due(now, now);
+            assert!(matches!(due.as_slice(), [Step::Void { .. }]), "{due:?}");
+        }
+        assert_eq!(window.ack(1), Ok(vec![("a", Fate::Void)]));
+    }
+}

@@ -1,0 +1,318 @@
+//! A node: the inbox with its rules, and a disk that keeps what was synced.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object::{Object, ObjectName, Resource, Scope, Version};
+use wire::cut::{Part, Standing};
+use wire::difference;
+use wire::digest::{Digest, Member};
+use wire::frame::{Ask, Frame, Holding, Told};
+use wire::inbox::{Action, Change, Complete, Held, Inbox, Misbehaved, Onto, Piece, Replaced};
+
+use crate::cluster::{Cluster, Rows, inside, resources, told};
+use crate::trace::{self, trace};
+
+#[derive(Default)]
+pub(crate) struct Node {
+    pub(crate) inbox: Inbox,
+    pub(crate) disk: Disk,
+    /// What was handed on and is not synced.
+    pending: VecDeque<Piece>,
+    acked: u64,
+    /// Whether something was given up: then it may lack something that it should have.
+    pub(crate) lacks: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Disk {
+    pub(crate) tables: BTreeMap<Resource, Shelf>,
+    /// Whether it finds nothing that a difference could be made from.
+    pub(crate) blind: bool,
+    /// Whether it may lack something that was given up.
+    lacks: bool,
+}
+
+/// What the disk has of one resource.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    pub(crate) rows: Rows,
+    pub(crate) held: Vec<Scope>,
+    standing: Option<Standing>,
+    staged: Vec<(Scope, Rows)>,
+    /// Resets of the cut that is not complete, and where it leads.
+    resets: Option<(Version, Vec<(Scope, Rows)>)>,
+}
+
+impl Held for Disk {
+    fn object(&self, resource: &Resource, name: &ObjectName) -> Option<Bytes> {
+        let row = self.tables.get(resource)?.rows.get(name)?;
+        (!self.blind).then(|| row.bytes.clone())
+    }
+    fn selectable(&self, _: &Resource) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+    fn document(&self, _: &str) -> Option<Bytes> {
+        None
+    }
+}
+
+impl Node {
+    /// Where it stands, as it says in a hello.
+    pub(crate) fn holdings(&self) -> Vec<(Holding, Vec<Scope>)> {
+        let empty = Shelf::default();
+        let holding = |resource: Resource| {
+            let table = self.disk.tables.get(&resource).unwrap_or(&empty);
+            let mut digest = Digest::default();
+            for row in table.rows.values() {
+                digest.add(Member::of(&resource, &row.header));
+            }
+            let in_order = table.standing.as_ref().is_some_and(Standing::is_in_order);
+            let holding = Holding {
+                resource,
+                epoch: 0,
+                standing: table.standing.clone().filter(|_| in_order),
+                objects: table.rows.len() as u64,
+                digest,
+            };
+            (holding, table.held.clone())
+        };
+        resources().map(holding).into()
+    }
+
+    /// A new session: nothing that was received is remembered but what is on the disk.
+    pub(crate) fn reconnect(&mut self) {
+        self.inbox = Inbox::default();
+        self.acked = 0;
+        // What was handed on is still stored: the writer does not know of sessions.
+        self.sync_all_unseen();
+    }
+
+    /// The power goes.
+    pub(crate) fn crash(&mut self) {
+        self.pending.clear();
+        self.inbox = Inbox::default();
+        self.acked = 0;
+    }
+
+    /// Takes a frame. Returns what it answers.
+    pub(crate) fn take(&mut self, frame: Frame) -> Result<Vec<Frame>, Misbehaved> {
+        trace(|| trace::frame(&frame));
+        let actions = match frame {
+            Frame::Deliver { number, delivery } => self.inbox.take(number, delivery, &self.disk)?,
+            Frame::Void { number } => {
+                self.lacks = true;
+                self.inbox.void(number, &self.disk)?
+            }
+            _ => Vec::new(),
+        };
+        let mut answers = Vec::new();
+        for action in actions {
+            match action {
+                Action::Store(piece) => self.pending.push_back(piece),
+                Action::Reject { number, fault } => answers.push(Frame::Reject {
+                    number,
+                    fault,
+                    words: fault_words(fault),
+                }),
+                Action::AckAgain => answers.push(Frame::Ack {
+                    number: self.inbox.acked(),
+                }),
+                Action::Document { .. } => panic!("none is sent here"),
+            }
+        }
+        answers.extend(self.ack());
+        Ok(answers)
+    }
+
+    /// Says what it holds.
+    pub(crate) fn tell(&self, ask: &Ask) -> Told {
+        let (resource, bits) = (&ask.resource, ask.bits);
+        let empty = Shelf::default();
+        let rows = self
+            .disk
+            .tables
+            .get(resource)
+            .unwrap_or(&empty)
+            .rows
+            .values();
+        let rows = rows.map(|object| &object.header);
+        match &ask.entries_of {
+            None => Told::Buckets(difference::buckets(resource, rows, bits)),
+            Some(which) => difference::entries(resource, rows, (bits, which))
+                .map_or(Told::TooMany, |entries| {
+                    Told::Entries(which.clone(), entries)
+                }),
+        }
+    }
+
+    /// Hands on what was received so far.
+    pub(crate) fn flush(&mut self) {
+        if let Some(Action::Store(piece)) = self.inbox.flush() {
+            self.pending.push_back(piece);
+        }
+    }
+
+    /// The disk takes the next piece. Returns the ack, if there is something new to ack.
+    pub(crate) fn sync(&mut self, cluster: &Cluster) -> Option<Frame> {
+        let piece = self.pending.pop_front()?;
+        let number = piece.number;
+        self.disk.lacks = self.lacks;
+        self.disk.store(piece, Some(cluster));
+        self.inbox.stored(number);
+        self.ack()
+    }
+
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    fn sync_all_unseen(&mut self) {
+        for piece in std::mem::take(&mut self.pending) {
+            self.disk.store(piece, None);
+        }
+    }
+
+    fn ack(&mut self) -> Option<Frame> {
+        let number = self.inbox.acked();
+        assert!(number >= self.acked, "an ack is never taken back");
+        let new = number > self.acked;
+        self.acked = number;
+        new.then_some(Frame::Ack { number })
+    }
+}
+
+fn fault_words(fault: wire::frame::Fault) -> Box<str> {
+    format!("{fault:?}").into()
+}
+
+impl Disk {
+    /// Stores a piece, all of it or nothing, and checks that it may be shown.
+    fn store(&mut self, piece: Piece, cluster: Option<&Cluster>) {
+        trace(|| trace::piece(&piece));
+        let table = self.tables.entry(piece.resource.clone()).or_default();
+        let Some(aim) = &piece.aim else {
+            for part in piece.resets {
+                table.stage(part);
+            }
+            return;
+        };
+        if piece.starts {
+            table.resets = None;
+        }
+        for change in piece.changes {
+            table.change(change, aim, self.lacks);
+        }
+        for part in piece.resets {
+            table.reset(part, aim);
+        }
+        if piece.complete == Complete::Yes {
+            table.complete(aim.clone(), &piece.ended);
+            if let Some(cluster) = cluster.filter(|_| !self.lacks) {
+                let rows: Vec<String> = table.rows.values().map(told).collect();
+                let view = cluster.view(&piece.resource, &table.held, aim);
+                assert_eq!(rows, view, "{} at {aim}", piece.resource);
+            }
+        }
+    }
+}
+
+impl Shelf {
+    fn change(&mut self, change: Change, aim: &Version, lacks: bool) {
+        let version = match &change {
+            Change::Put(object) => object.header.version.clone(),
+            Change::Delete { version, .. } => version.clone(),
+        };
+        let standing = self.standing.as_mut().expect("changes of what is held");
+        assert!(version > *standing.shown(), "shown in order");
+        match standing.parts.last_mut().filter(|part| part.aim == *aim) {
+            Some(part) => part.shown = version,
+            None => standing.parts.push(Part {
+                aim: aim.clone(),
+                shown: version,
+            }),
+        }
+        match change {
+            Change::Put(object) => {
+                assert!(inside(&self.held, &object), "nothing that it may not have");
+                self.rows.insert(object.header.name.clone(), object);
+            }
+            Change::Delete { name, uid, .. } => {
+                let gone = self.rows.remove(&name);
+                let gone = gone.map(|object| object.header.uid);
+                assert!(gone == Some(uid) || lacks, "what goes was there");
+            }
+        }
+    }
+
+    fn stage(&mut self, part: Replaced) {
+        let scope = part.scope.clone();
+        let content = self.content(&part, None);
+        self.staged.retain(|(other, _)| *other != scope);
+        self.staged.push((scope, content));
+    }
+
+    fn reset(&mut self, part: Replaced, aim: &Version) {
+        let mut resets = self
+            .resets
+            .take()
+            .map(|(_, resets)| resets)
+            .unwrap_or_default();
+        let scope = part.scope.clone();
+        let earlier = resets.iter().position(|(other, _)| *other == scope);
+        let earlier = earlier.map(|index| resets.remove(index).1);
+        let content = self.content(&part, earlier);
+        resets.push((scope, content));
+        self.resets = Some((aim.clone(), resets));
+    }
+
+    /// The content that a part makes, from what it is added to.
+    fn content(&self, part: &Replaced, earlier: Option<Rows>) -> Rows {
+        let staged = || {
+            let staged = self.staged.iter().find(|(scope, _)| *scope == part.scope);
+            staged.map(|(_, rows)| rows.clone())
+        };
+        let mut rows = match part.onto {
+            Onto::Nothing => Rows::new(),
+            Onto::Held => {
+                let rows = self.rows.iter();
+                let inside = rows.filter(|(_, object)| part.scope.contains(&object.header));
+                inside
+                    .map(|(name, object)| (name.clone(), object.clone()))
+                    .collect()
+            }
+            Onto::Staged => staged().expect("something is staged"),
+            Onto::Piece => earlier.or_else(staged).expect("a piece came before"),
+        };
+        for object in &part.puts {
+            assert!(part.scope.contains(&object.header), "of the scope alone");
+            rows.insert(object.header.name.clone(), Object::clone(object));
+        }
+        part.drops.iter().for_each(|name| drop(rows.remove(name)));
+        rows
+    }
+
+    fn complete(&mut self, aim: Version, ended: &[Scope]) {
+        if let Some(standing) = &self.standing {
+            assert!(*standing.shown() <= aim, "never back");
+            let alters = self.resets.is_some() || !ended.is_empty();
+            let new = standing.progress < aim;
+            assert!(new || !alters, "a version of its own");
+        }
+        self.held.retain(|scope| !ended.contains(scope));
+        let resets = self.resets.take().filter(|(of, _)| *of == aim);
+        for (scope, content) in resets.map(|(_, resets)| resets).unwrap_or_default() {
+            self.rows
+                .retain(|_, object| !scope.contains(&object.header));
+            self.rows.extend(content);
+            self.staged.retain(|(other, _)| *other != scope);
+            if !self.held.contains(&scope) {
+                self.held.push(scope);
+            }
+        }
+        let held = &self.held;
+        self.rows.retain(|_, object| inside(held, object));
+        self.standing = Some(Standing::complete(aim));
+    }
+}
