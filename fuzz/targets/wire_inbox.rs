@@ -1,5 +1,5 @@
-//! Deliveries in any order, with any content: numbers are acked once, in order, and never before what
-//! they stand for was handed on and stored.
+//! Deliveries in any order, with any content: numbers are acked once, in order, and never before
+//! what they stand for was handed on and stored.
 
 #![no_main]
 

@@ -1,9 +1,10 @@
-//! How small things are written into records and frames: varints, and bytes with their length before
-//! them.
+//! How small things are written into records and frames: varints, and bytes with their length
+//! before them.
 
 use crate::{ObjectName, Version};
 
-/// Bytes do not say what they should: damage that a checksum did not show, a hostile peer, or a bug.
+/// Bytes do not say what they should: damage that a checksum did not show, a hostile peer, or a
+/// bug.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes are not what their kind demands")]
 pub struct Malformed;
@@ -36,8 +37,8 @@ pub fn put_version(out: &mut Vec<u8>, version: Option<&Version>) {
     }
 }
 
-/// Takes things out in the order in which they were put in. Nothing is allocated for a length that is
-/// only claimed.
+/// Takes things out in the order in which they were put in. Nothing is allocated for a length that
+/// is only claimed.
 pub struct Taker<'a> {
     rest: &'a [u8],
 }

@@ -2,8 +2,8 @@
 //!
 //! The rules are those of "Order or reset". Of each object the newest change up to the aim is sent,
 //! ascending by version, so that whatever version a client at the node has seen fixes exactly what
-//! it has seen. A cut that was cut off can be taken up again: the node says how far it got, and what
-//! it holds follows from that.
+//! it has seen. A cut that was cut off can be taken up again: the node says how far it got, and
+//! what it holds follows from that.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

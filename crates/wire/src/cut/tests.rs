@@ -294,7 +294,9 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
     #[test]
-    fn wherever_it_breaks_a_node_ends_with_its_view(events in prop::collection::vec(event(), 1..60)) {
+    fn wherever_it_breaks_a_node_ends_with_its_view(
+        events in prop::collection::vec(event(), 1..60),
+    ) {
         let mut cluster = Cluster::new(1_000);
         let mut node = Node::new();
         let (mut at, mut uids) = (1, 0);

@@ -76,6 +76,30 @@ fn every_frame() -> Vec<Frame> {
         Frame::Ack { number: u64::MAX },
         Frame::Void { number: 4 },
     ];
+    all.extend(questions());
+    for number in 1..8 {
+        all.push(Frame::Bye(Bye {
+            reason: Reason::from_number(number),
+            words: "words".into(),
+            wait_seconds: 30,
+        }));
+        all.push(Frame::Reject {
+            number,
+            fault: Fault::from_number(number),
+            words: "words".into(),
+        });
+    }
+    let deliveries = every_delivery().into_iter();
+    all.extend(deliveries.map(|delivery| Frame::Deliver {
+        number: 300,
+        delivery,
+    }));
+    all
+}
+
+/// What is asked and told about what is held.
+fn questions() -> Vec<Frame> {
+    let mut all = Vec::new();
     let resource = || Resource::new("", "pods");
     for entries_of in [None, Some(vec![0, 3])] {
         all.push(Frame::Ask(Ask {
@@ -99,23 +123,6 @@ fn every_frame() -> Vec<Frame> {
             told,
         }));
     }
-    for number in 1..8 {
-        all.push(Frame::Bye(Bye {
-            reason: Reason::from_number(number),
-            words: "words".into(),
-            wait_seconds: 30,
-        }));
-        all.push(Frame::Reject {
-            number,
-            fault: Fault::from_number(number),
-            words: "words".into(),
-        });
-    }
-    let deliveries = every_delivery().into_iter();
-    all.extend(deliveries.map(|delivery| Frame::Deliver {
-        number: 300,
-        delivery,
-    }));
     all
 }
 

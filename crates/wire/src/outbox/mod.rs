@@ -1,8 +1,8 @@
 //! What a node still needs, and how it is sent: cut after cut, and what is staged in between.
 //!
 //! What a node lacks follows from where it stands and from the ring, and the next page of what is
-//! staged from the last name of the one before. Only the cut or the page that is being sent is kept,
-//! by reference: a node that is slow, or has much to catch up with, takes little memory.
+//! staged from the last name of the one before. Only the cut or the page that is being sent is
+//! kept, by reference: a node that is slow, or has much to catch up with, takes little memory.
 
 mod follow; // one resource: where the node stands, what is next
 
@@ -114,8 +114,8 @@ impl Outbox {
         }
     }
 
-    /// What was found when the node was asked what it holds of a resource: with these repairs it has
-    /// what there was at `since`. What it holds needs then not be sent again.
+    /// What was found when the node was asked what it holds of a resource: with these repairs it
+    /// has what there was at `since`. What it holds needs then not be sent again.
     pub fn repair(&mut self, resource: &Resource, since: &Version, repairs: &Repairs) {
         if let Some(follow) = self.follows.get_mut(resource) {
             follow.repair(since, repairs);

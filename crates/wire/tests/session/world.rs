@@ -1,4 +1,5 @@
-//! A cluster, its hub, a node and the link between them; what can happen to them; and what must hold.
+//! A cluster, its hub, a node and the link between them; what can happen to them; and what must
+//! hold.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
