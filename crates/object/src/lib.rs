@@ -33,9 +33,11 @@ pub mod fields; // which fields of which kind can be selected on
 pub mod select; // label and field selectors over a header
 pub mod splice; // small edits of an object's bytes, without decoding them
 pub mod scope; // parts of a resource, and what they cover
+pub mod standing; // how far a node is with a resource
 pub mod patch; // JSON patch, merge patch, strategic merge patch
 
 pub use header::{Header, Object, Pairs};
 pub use name::{ObjectName, Resource};
 pub use scope::{Range, Scope, Want};
+pub use standing::Standing;
 pub use version::Version;

@@ -8,58 +8,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use object::{Header, ObjectName, Scope, Version};
+use object::standing::Part;
+use object::{Header, ObjectName, Scope, Standing, Version};
 
 use crate::digest::{Digest, Member};
 use crate::ring::{Ring, Step, TooOld};
-
-/// Where a node stands with one resource.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
-    /// It has everything up to here.
-    pub progress: Version,
-    /// Cuts that were cut off since, in the order in which they began. Usually there is none.
-    pub parts: Vec<Part>,
-}
-
-/// A cut that was cut off.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// The version that it led to.
-    pub aim: Version,
-    /// The node has its changes up to here.
-    pub shown: Version,
-}
-
-/// Cuts that may be cut off one after the other. A node that has had more of them says that it does
-/// not know where it stands: then it is asked what it holds.
-pub const PARTS_MAX: usize = 8;
-
-impl Standing {
-    /// A node that has everything up to `version` and no more.
-    pub fn complete(version: Version) -> Self {
-        Self {
-            progress: version,
-            parts: Vec::new(),
-        }
-    }
-
-    /// The highest version that the node has shown to anybody.
-    pub fn shown(&self) -> &Version {
-        self.parts.last().map_or(&self.progress, |part| &part.shown)
-    }
-
-    /// Whether it is one that an honest node can have.
-    pub fn is_in_order(&self) -> bool {
-        let mut reached = &self.progress;
-        let in_order = self.parts.iter().all(|part| {
-            let in_order = *reached <= part.shown && part.shown <= part.aim;
-            reached = &part.shown;
-            in_order
-        });
-        in_order && self.parts.len() <= PARTS_MAX
-    }
-}
 
 /// A change that a node is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,7 +132,7 @@ impl<'r> Trail<'r> {
     /// What the node holds of the object: what it was sent of each cut, one after the other.
     fn held(&self, from: &Standing) -> Option<&'r Arc<Header>> {
         let mut held = self.inside(self.steps.first().and_then(|step| step.before.as_ref()));
-        for Part { aim, shown } in &from.parts {
+        for Part { aim, shown } in from.parts.as_slice() {
             for change in self.lead(held, aim) {
                 held = match change {
                     change if change.version() > shown => break,

@@ -1,10 +1,10 @@
 //! The first words of both sides: what each can speak, and where the node stands.
 
-use object::Resource;
 use object::codec::{Malformed, Taker, put_number, put_text, put_version};
+use object::standing::Parts;
+use object::{Resource, Standing};
 
 use super::{cut, put_resource, take_resource};
-use crate::cut::{PARTS_MAX, Part, Standing};
 use crate::digest::Digest;
 
 /// Resources that a node may stand somewhere with.
@@ -104,11 +104,7 @@ impl Holding {
             self.standing.as_ref().map(|standing| &standing.progress),
         );
         if let Some(standing) = &self.standing {
-            put_number(out, standing.parts.len() as u64);
-            for part in &standing.parts {
-                put_version(out, Some(&part.aim));
-                put_version(out, Some(&part.shown));
-            }
+            standing.parts.encode(out);
         }
         put_number(out, self.objects);
         out.extend_from_slice(&self.digest.to_bytes());
@@ -119,19 +115,10 @@ impl Holding {
         let epoch = taker.number()?;
         let standing = match taker.version()? {
             None => None,
-            Some(progress) => {
-                let count = taker.number()?;
-                if count > PARTS_MAX as u64 {
-                    return Err(Malformed);
-                }
-                let part = |_| -> Result<Part, Malformed> {
-                    let aim = taker.version()?.ok_or(Malformed)?;
-                    let shown = taker.version()?.ok_or(Malformed)?;
-                    Ok(Part { aim, shown })
-                };
-                let parts = (0..count).map(part).collect::<Result<_, _>>()?;
-                Some(Standing { progress, parts })
-            }
+            Some(progress) => Some(Standing {
+                progress,
+                parts: Parts::decode(taker)?,
+            }),
         };
         if standing
             .as_ref()

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use object::select::Selector;
-use object::{ObjectName, Range, Scope, Version};
+use object::standing::Part;
+use object::{ObjectName, Range, Scope, Standing, Version};
 use proptest::prelude::*;
 
 use super::*;
 use crate::content::Content;
-use crate::cut::{Part, Standing};
 use crate::difference::Entry;
 
 fn version(number: u64) -> Version {
@@ -52,7 +52,8 @@ fn every_frame() -> Vec<Frame> {
         parts: vec![Part {
             aim: version(9),
             shown: version(7),
-        }],
+        }]
+        .into(),
     };
     let standings = [Some(Standing::complete(version(5))), Some(broken), None];
     let mut all = vec![
@@ -258,7 +259,7 @@ fn a_hello_that_cannot_be_is_refused() {
     ] {
         let standing = Standing {
             progress: version(5),
-            parts,
+            parts: parts.into(),
         };
         assert!(refused(hello(vec![holding(Some(standing))])));
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use object::{Header, ObjectName, Resource, Scope, Version};
+use object::{Header, ObjectName, Resource, Scope, Standing, Version};
 
 use super::{Item, Source};
-use crate::cut::{self, Part, Standing};
+use crate::cut;
 use crate::difference::Repairs;
 use crate::frame::From;
 use crate::ring::Ring;
@@ -159,11 +159,7 @@ impl Follow {
                 let Some(aim) = self.cut.as_ref().map(|cut| cut.aim.clone()) else {
                     return;
                 };
-                let shown = change.version().clone();
-                match standing.parts.last_mut().filter(|part| part.aim == aim) {
-                    Some(part) => part.shown = shown,
-                    None => standing.parts.push(Part { aim, shown }),
-                }
+                standing.parts.show(&aim, change.version().clone());
             }
             (Item::Progress { to }, _) => {
                 self.standing = Some(Standing::complete(to.clone()));

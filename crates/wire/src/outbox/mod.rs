@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use object::{Header, ObjectName, Resource, Scope, Version};
+use object::{Header, ObjectName, Resource, Scope, Standing, Version};
 
 use crate::content::{Base, Content, Form};
-use crate::cut::{Change, Standing};
+use crate::cut::Change;
 use crate::difference::Repairs;
 use crate::digest::content_hash;
 use crate::frame::{Delivery, Frame, From};

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use object::{Object, ObjectName, Resource, Scope, Version};
-use wire::cut::{Part, Standing};
+use object::{Object, ObjectName, Resource, Scope, Standing, Version};
 use wire::difference;
 use wire::digest::{Digest, Member};
 use wire::frame::{Ask, Frame, Holding, Told};
@@ -226,13 +225,7 @@ impl Shelf {
         };
         let standing = self.standing.as_mut().expect("changes of what is held");
         assert!(version > *standing.shown(), "shown in order");
-        match standing.parts.last_mut().filter(|part| part.aim == *aim) {
-            Some(part) => part.shown = version,
-            None => standing.parts.push(Part {
-                aim: aim.clone(),
-                shown: version,
-            }),
-        }
+        standing.parts.show(aim, version);
         match change {
             Change::Put(object) => {
                 assert!(inside(&self.held, &object), "nothing that it may not have");
