@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 use object::Resource;
 use store::disk::Disk;
 use store::disk::memory::MemoryDisk;
-use store::replica::{Cut, CutEnd, Reset};
+use store::replica::{Cut, CutEnd, Reset, Until};
 use store::{At, Options, Part, Range, Replica, Scope, Want};
 
 const NAMES: [&str; 6] = [
@@ -134,7 +134,7 @@ fuzz_target!(|input: &[u8]| {
         resource: Resource::new("", "fuzzed"),
         epoch: 1,
         changes: vec![],
-        end: Some(CutEnd {
+        until: Until::End(CutEnd {
             progress: "18446744073709551617".parse().expect("a version"),
             resets: vec![Reset {
                 scope: Scope::all(),

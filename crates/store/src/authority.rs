@@ -17,6 +17,7 @@ use crate::recover::OpenError;
 use crate::table::{Held, Standing};
 use crate::writer::{Feeder, Writer};
 use object::scope::Scope;
+use object::standing::Parts;
 
 /// A handle to the authority. Cheap to clone.
 #[derive(Clone)]
@@ -230,6 +231,7 @@ impl Minting {
         Standing {
             version: Some(version.clone()),
             progress: Some(version.clone()),
+            parts: Parts::default(),
             epoch: 0,
             scopes: self.whole.clone(),
         }

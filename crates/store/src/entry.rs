@@ -6,11 +6,14 @@ use crate::row::Fate;
 use crate::table::{Held, Standing};
 use object::codec::{Malformed, Taker, put_number, put_text, put_version};
 use object::scope::Scope;
+use object::standing::Parts;
 
 /// The format that this program writes. It reads this one and older ones; a newer one is refused
 /// without a touch. Whatever a later format changes, the framing of a file's first record and the
 /// place of this number in it stay, or an older program could not know that it must not touch it.
-pub const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 2;
+/// The first format whose commits say what came of cuts that were cut off.
+pub(crate) const FORMAT_WITH_PARTS: u64 = 2;
 
 /// Whose file it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,6 +176,7 @@ pub(crate) enum More {
 pub(crate) struct CommitEntry {
     pub(crate) version: Option<Version>,
     pub(crate) progress: Option<Version>,
+    pub(crate) parts: Parts,
     pub(crate) epoch: u64,
     /// Nothing where the scopes are as the commit before left them: most changes leave them alone,
     /// and a node may hold thousands.
@@ -201,6 +205,9 @@ impl CommitEntry {
             put_number(&mut out, 1);
             put_scopes(&mut out, &after.scopes);
         }
+        if !after.parts.is_empty() {
+            after.parts.encode(&mut out);
+        }
         out
     }
 
@@ -220,10 +227,16 @@ impl CommitEntry {
             1 => Some(take_scopes(&mut taker)?),
             _ => return Err(Malformed),
         };
+        // Format 1 knows of no parts, and most commits have none.
+        let parts = match taker.is_empty() {
+            true => Parts::default(),
+            false => Parts::decode(&mut taker)?,
+        };
         taker.end()?;
         Ok(Self {
             version,
             progress,
+            parts,
             epoch,
             scopes,
             more,
@@ -236,6 +249,7 @@ impl CommitEntry {
         Standing {
             version: self.version,
             progress: self.progress,
+            parts: self.parts,
             epoch: self.epoch,
             scopes: match self.scopes {
                 Some(scopes) => scopes.into(),

@@ -275,6 +275,18 @@ impl Reader {
         slot.table.read().standing().scopes.to_vec()
     }
 
+    /// How far a resource is: where a source can go on. Nothing before the first progress.
+    pub fn standing(&self, resource: &Resource) -> Option<(u64, object::Standing)> {
+        let slot = self.shared.slot(resource)?;
+        let table = slot.table.read();
+        let standing = table.standing();
+        let reached = object::Standing {
+            progress: standing.progress.clone()?,
+            parts: standing.parts.clone(),
+        };
+        Some((standing.epoch, reached))
+    }
+
     /// All resources that have a table.
     pub fn resources(&self) -> Vec<Resource> {
         self.shared.slots.read().keys().cloned().collect()

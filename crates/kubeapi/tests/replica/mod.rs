@@ -2,7 +2,7 @@
 
 use object::Resource;
 use serde_json::json;
-use store::replica::Change;
+use store::replica::{Change, Until};
 use store::{Range, Scope};
 
 use crate::stage::{self, item, lasting, pod, version};
@@ -249,7 +249,8 @@ async fn bookmarks_follow_progress_through_the_pieces_of_a_cut() {
             let object = source.object(&pod("a", name));
             let value: serde_json::Value = serde_json::from_slice(&object.bytes).unwrap();
             let piece = vec![Change::Put(object)];
-            source.cut(&pods(), piece, stage::Ending(None)).await;
+            let aim = "1000000".parse().unwrap();
+            source.cut(&pods(), piece, Until::Piece { aim }).await;
             stream.expect("ADDED", &value).await;
             let list = stage.client.json("/api/v1/pods").await;
             assert_eq!(version(&list), version(&value));

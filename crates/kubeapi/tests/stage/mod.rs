@@ -8,7 +8,7 @@ mod source; // what feeds the replica
 pub use body::{Body, event, item, node, pod, version};
 pub use client::{Client, Http, Reply, Stream, send};
 pub use feeder::Feeder;
-pub use source::{Ending, Source};
+pub use source::Source;
 
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use object::{Object, Resource, Version, splice};
 use serde_json::Value;
-use store::replica::{Change, Cut, CutEnd, Reset};
+use store::replica::{Change, Cut, CutEnd, Reset, Until};
 use store::{Reader, Replica, Scope};
 
 use super::body::Body;
@@ -119,23 +119,14 @@ impl Source {
     }
 
     /// Hands the replica a cut, or a piece of one.
-    pub async fn cut(&self, resource: &Resource, changes: Vec<Change>, end: impl Into<Ending>) {
+    pub async fn cut(&self, resource: &Resource, changes: Vec<Change>, until: impl Into<Until>) {
         let cut = Cut {
             resource: resource.clone(),
             epoch: self.epoch.load(Ordering::Relaxed),
             changes,
-            end: end.into().0,
+            until: until.into(),
         };
         self.replica.apply(cut).await.unwrap();
-    }
-}
-
-/// How a cut ends, if it does.
-pub struct Ending(pub Option<CutEnd>);
-
-impl From<CutEnd> for Ending {
-    fn from(end: CutEnd) -> Self {
-        Self(Some(end))
     }
 }
 

@@ -194,8 +194,9 @@ impl Log {
             compaction: None,
             _lock: lock,
         };
-        if end == 0 {
-            log.begin_file()?;
+        match end {
+            0 => log.begin_file()?,
+            _ => log.renew_format(),
         }
         Ok(log)
     }

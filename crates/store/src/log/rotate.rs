@@ -4,7 +4,7 @@ use std::io;
 
 use super::Log;
 use crate::compact::{Compaction, TablePicture};
-use crate::entry::{self, FileMark};
+use crate::entry::{self, FORMAT, FileMark};
 use crate::failpoint;
 use crate::files::{self, NUMBER_MAX, Role};
 use crate::record::{self, Address, Kind};
@@ -36,6 +36,17 @@ impl Log {
         self.unsealed = true;
         self.shared.files.add(self.mark.number, self.file.clone());
         Ok(())
+    }
+
+    /// Goes on in this program's format, where the store is of an older one. If that cannot be now,
+    /// it is written as it was, until there is room.
+    pub(super) fn renew_format(&mut self) {
+        if self.mark.format < FORMAT
+            && let Err(error) = self.compact()
+        {
+            let format = self.mark.format;
+            tracing::warn!(%error, format, "the store stays in its older format for now");
+        }
     }
 
     pub(super) fn compact_if_due(&mut self) {
@@ -72,13 +83,14 @@ impl Log {
         let file = disk.create(&name)?;
         self.number_next = log + 1;
         let (old_file, old_end, old_number) = (self.file.clone(), self.end, self.mark.number);
-        let old_index = self.index_next;
+        let (old_index, old_format) = (self.index_next, self.mark.format);
         self.file = file;
         self.mark.number = log;
+        self.mark.format = FORMAT;
         failpoint::pass("store.rotate_mid");
         if let Err(error) = self.begin_file() {
             (self.file, self.end, self.mark.number) = (old_file, old_end, old_number);
-            self.index_next = old_index;
+            (self.index_next, self.mark.format) = (old_index, old_format);
             // A file after ours would say that ours is whole and ends here. It must be gone for
             // good before anything else is written.
             if let Err(error) = disk.remove(&name).and_then(|()| disk.sync_names()) {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use object::{Object, ObjectName, Resource};
 
 use super::{Input, Log, Own};
-use crate::entry::{self, CommitEntry, More, ReplaceEntry};
+use crate::entry::{self, CommitEntry, FORMAT_WITH_PARTS, More, ReplaceEntry};
 use crate::reader::Slot;
 use crate::record::{self, Address, Kind};
 use crate::row::{At, Row};
@@ -180,7 +180,12 @@ impl Log {
         }
         let before = self.standing(slot);
         let address = self.address(slot);
-        let meta = CommitEntry::between(&before, &standing, more, address.seq + 1);
+        let mut told = standing.clone();
+        if self.mark.format < FORMAT_WITH_PARTS {
+            // Without them a source that comes back compares what is here.
+            told.parts.clear();
+        }
+        let meta = CommitEntry::between(&before, &told, more, address.seq + 1);
         self.put(Kind::Commit, address, &meta, b"");
         self.group.standings.insert(slot.number, standing.clone());
         let afresh = self.group.afresh.remove(&slot.number);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use object::{Header, Object, ObjectName, Version};
 
 use super::content::Content;
-use super::{Applied, Change, Cut, CutEnd, Misbehaved, Refusal, Reset};
+use super::{Applied, Change, Cut, CutEnd, Misbehaved, Refusal, Reset, Until};
 use crate::entry::{self, More};
 use crate::log::{Input, Log};
 use crate::reader::Slot;
@@ -44,10 +44,14 @@ pub(super) fn apply(cut: Cut, log: &mut Log) -> Result<Applied, Refusal> {
         applied: Applied::default(),
     };
     fold.standing.epoch = epoch;
+    let aim = match &cut.until {
+        Until::Piece { aim } => aim.clone(),
+        Until::End(end) => end.progress.clone(),
+    };
     for change in cut.changes {
-        fold.change(change)?;
+        fold.change(change, &aim)?;
     }
-    if let Some(end) = cut.end {
+    if let Until::End(end) = cut.until {
         fold.end(end)?;
     }
     let Fold {
@@ -70,13 +74,13 @@ pub(super) fn apply(cut: Cut, log: &mut Log) -> Result<Applied, Refusal> {
 
 /// A new epoch replaces everything, in one step.
 fn check_epoch(cut: &Cut, standing: &Standing) -> Result<(), Misbehaved> {
-    let whole = cut.changes.is_empty()
-        && cut.end.as_ref().is_some_and(|end| {
-            standing.scopes.iter().all(|held| {
-                let reset = end.resets.iter().any(|reset| reset.scope == held.scope);
-                reset || end.ended.contains(&held.scope)
-            })
-        });
+    let whole = match &cut.until {
+        Until::End(end) if cut.changes.is_empty() => standing.scopes.iter().all(|held| {
+            let reset = end.resets.iter().any(|reset| reset.scope == held.scope);
+            reset || end.ended.contains(&held.scope)
+        }),
+        Until::Piece { .. } | Until::End(_) => false,
+    };
     match whole {
         true => Ok(()),
         false => Err(Misbehaved::EpochWithoutReset { epoch: cut.epoch }),
@@ -111,7 +115,7 @@ impl Known {
 }
 
 impl Fold<'_> {
-    fn change(&mut self, change: Change) -> Result<(), Misbehaved> {
+    fn change(&mut self, change: Change, aim: &Version) -> Result<(), Misbehaved> {
         let (name, version) = match &change {
             Change::Put(object) => (&object.header.name, &object.header.version),
             Change::Delete { name, version, .. } => (name, version),
@@ -128,6 +132,12 @@ impl Fold<'_> {
                 name: name.clone(),
                 version: version.clone(),
                 shown: shown.clone(),
+            });
+        }
+        if version > aim {
+            return Err(Misbehaved::ProgressBackwards {
+                to: aim.clone(),
+                shown: version.clone(),
             });
         }
         let version = version.clone();
@@ -148,6 +158,7 @@ impl Fold<'_> {
             }
         }
         self.applied.stored += 1;
+        self.standing.parts.show(aim, version.clone());
         self.standing.version = Some(version);
         Ok(())
     }
@@ -193,6 +204,7 @@ impl Fold<'_> {
         }
         self.standing.version = Some(end.progress.clone());
         self.standing.progress = Some(end.progress);
+        self.standing.parts.clear();
         Ok(())
     }
 

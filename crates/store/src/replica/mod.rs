@@ -62,8 +62,26 @@ pub struct Cut {
     pub epoch: u64,
     /// Changes, by ascending version.
     pub changes: Vec<Change>,
-    /// How the cut ends, if this is its end.
-    pub end: Option<CutEnd>,
+    /// Whether more of the cut follows.
+    pub until: Until,
+}
+
+/// Whether a piece of a cut is its last.
+#[derive(Debug, Clone)]
+pub enum Until {
+    /// More follows.
+    Piece {
+        /// The version that the cut leads to.
+        aim: Version,
+    },
+    /// This is the end.
+    End(CutEnd),
+}
+
+impl From<CutEnd> for Until {
+    fn from(end: CutEnd) -> Self {
+        Self::End(end)
+    }
 }
 
 /// The end of a cut.

@@ -9,6 +9,7 @@ use object::{ObjectName, Version};
 
 use crate::row::{Event, Fate, Replaced, Row, Swapped, What};
 use object::scope::{Range, Scope, Want};
+use object::standing::Parts;
 
 mod scan; // rows as they are, and as they were
 
@@ -39,6 +40,8 @@ pub(crate) struct Standing {
     pub(crate) version: Option<Version>,
     /// The version up to which the source said "complete"; a replica resumes here.
     pub(crate) progress: Option<Version>,
+    /// What came since then of cuts whose end did not: a source can tell from it what is here.
+    pub(crate) parts: Parts,
     /// Which history of the cluster the versions belong to.
     pub(crate) epoch: u64,
     /// What is complete. Shared, because every commit carries it and few change it.

@@ -9,6 +9,7 @@ use host::Clock;
 use object::{Header, Object, ObjectName, Resource, Version};
 use store::authority::{Action, Draft, Expect, Outcome, Refusal, Swap};
 use store::disk::Disk;
+use store::replica::{CutEnd, Until};
 use store::{Authority, Options, Range, Retention, Want};
 
 /// Chance from a seed (splitmix64). A failing test names its seed.
@@ -180,4 +181,10 @@ pub(crate) async fn begun<F: Future>(asked: F) -> Pin<Box<F>> {
     })
     .await;
     asked
+}
+
+/// The end of a cut; without one, more of it follows, up to a version that is far away.
+pub(crate) fn until(end: Option<CutEnd>) -> Until {
+    let aim = version(1_000_000);
+    end.map_or(Until::Piece { aim }, Until::End)
 }

@@ -8,7 +8,7 @@ use host::Clock;
 use object::Resource;
 use store::disk::Disk;
 use store::disk::lossy::LossyDisk;
-use store::replica::{Cut, CutEnd, Refusal, Reset};
+use store::replica::{Cut, CutEnd, Refusal, Reset, Until};
 use store::{At, Authority, OpenError, Options, Part, Range, Refused, Replica, Scope};
 
 use crate::bench_objects::*;
@@ -414,7 +414,7 @@ fn a_damaged_replica_acks_nothing_until_its_table_is_forgotten_and_sent_again() 
         resource: pods(),
         epoch: 1,
         changes: vec![],
-        end: Some(CutEnd {
+        until: Until::End(CutEnd {
             progress: version(at),
             resets: vec![Reset {
                 scope: Scope::all(),

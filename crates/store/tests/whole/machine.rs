@@ -11,8 +11,8 @@ use store::authority::Refusal;
 use store::disk::memory::MemoryDisk;
 use store::disk::real::RealDisk;
 use store::disk::{Disk, File};
-use store::replica::{Change, Cut, CutEnd, Reset};
-use store::{At, Authority, Failed, OpenError, Options, Part, Range, Replica, Scope};
+use store::replica::{Change, Cut, CutEnd, Reset, Until};
+use store::{At, Authority, FORMAT, Failed, OpenError, Options, Part, Range, Replica, Scope};
 
 use crate::bench_objects::*;
 
@@ -265,9 +265,9 @@ fn closing_ends_the_store_although_other_handles_are_left() {
     );
 }
 
-fn golden(kind: &str) -> PathBuf {
+fn golden(format: u64, kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden/format-1")
+        .join(format!("tests/golden/format-{format}"))
         .join(kind)
 }
 
@@ -291,9 +291,9 @@ fn golden_options() -> Options {
 /// released is never written again; a new one gets a folder of its own.
 fn rewrite_golden() {
     for kind in ["authority", "replica"] {
-        let _ = fs::remove_dir_all(golden(kind));
+        let _ = fs::remove_dir_all(golden(FORMAT, kind));
     }
-    let disk = Arc::new(RealDisk::open(&golden("authority")).unwrap());
+    let disk = Arc::new(RealDisk::open(&golden(FORMAT, "authority")).unwrap());
     let authority = Authority::open(disk, golden_options(), host::Clock::machine()).unwrap();
     authority
         .open_tables_blocking(vec![pods(), leases()])
@@ -302,17 +302,28 @@ fn rewrite_golden() {
         create(&authority, pods(), &format!("a/{round}")).unwrap();
     }
     drop(authority);
-    let disk = Arc::new(RealDisk::open(&golden("authority")).unwrap());
+    let disk = Arc::new(RealDisk::open(&golden(FORMAT, "authority")).unwrap());
     let authority = open(disk, &Options::new("golden"));
     authority
         .swap_blocking(vec![delete(pods(), "a/3")])
         .unwrap();
     create(&authority, leases(), "b/1").unwrap();
     drop(authority);
-    let disk = Arc::new(RealDisk::open(&golden("replica")).unwrap());
+    let disk = Arc::new(RealDisk::open(&golden(FORMAT, "replica")).unwrap());
     let replica = Replica::open(disk, golden_options(), host::Clock::machine()).unwrap();
     for cut in golden_cuts() {
         replica.apply_blocking(cut).unwrap();
+    }
+    replica.apply_blocking(golden_piece()).unwrap();
+}
+
+/// Some of a cut whose end never came: known since format 2.
+fn golden_piece() -> Cut {
+    Cut {
+        resource: pods(),
+        epoch: 5,
+        changes: vec![Change::Put(object("a/2", "u", "blue", 70))],
+        until: Until::Piece { aim: version(80) },
     }
 }
 
@@ -321,7 +332,7 @@ fn golden_cuts() -> Vec<Cut> {
         resource: pods(),
         epoch: 5,
         changes,
-        end,
+        until: until(end),
     };
     let scope = Scope::of(Range::Namespace("a".into()));
     let other = Scope::of(Range::Name(name("b/1")));
@@ -353,11 +364,17 @@ fn golden_cuts() -> Vec<Cut> {
 }
 
 #[test]
-fn a_golden_store_of_format_1_opens() {
+fn golden_stores_of_every_format_open() {
     if std::env::var("REWRITE").is_ok() {
         rewrite_golden();
     }
-    let folder = copied(&golden("authority"));
+    for format in 1..=FORMAT {
+        open_golden(format);
+    }
+}
+
+fn open_golden(format: u64) {
+    let folder = copied(&golden(format, "authority"));
     let disk = Arc::new(RealDisk::open(folder.path()).unwrap());
     assert!(
         disk.list()
@@ -370,7 +387,7 @@ fn a_golden_store_of_format_1_opens() {
     assert_eq!(authority.reader().count(&leases()), 1);
     assert_eq!(create(&authority, pods(), "a/3").unwrap(), 16);
 
-    let folder = copied(&golden("replica"));
+    let folder = copied(&golden(format, "replica"));
     let disk = Arc::new(RealDisk::open(folder.path()).unwrap());
     assert!(
         disk.list()
@@ -385,16 +402,34 @@ fn a_golden_store_of_format_1_opens() {
     let page = reader.page(&wanted, &then, &Part::default()).unwrap();
     assert_eq!(page.rows.len(), 12);
     let page = reader.page(&wanted, &At::Now, &Part::default()).unwrap();
-    assert_eq!((page.rows.len(), number(&page.version)), (11, 60));
+    let shown = if format < 2 { 60 } else { 70 };
+    assert_eq!((page.rows.len(), number(&page.version)), (11, shown));
+    let (epoch, standing) = reader.standing(&pods()).unwrap();
+    assert_eq!((epoch, number(&standing.progress)), (5, 60));
+    assert_eq!(number(standing.shown()), shown);
     let changed = reader.object(&pods(), &name("a/0")).unwrap().unwrap();
     assert_eq!(changed.bytes, object("a/0", "u", "blue", 40).bytes);
     assert_eq!(reader.scopes(&pods()).len(), 1);
+    drop(replica);
+    assert_eq!(newest_format(folder.path()), FORMAT);
 }
+
+/// The format of the file that is written to.
+fn newest_format(folder: &Path) -> u64 {
+    let logs = fs::read_dir(folder).unwrap();
+    let logs = logs.map(|entry| entry.unwrap().path());
+    let newest = logs.filter(|path| path.extension().is_some_and(|end| end == "log"));
+    let bytes = fs::read(newest.max().unwrap()).unwrap();
+    u64::from(bytes[HEAD_BYTES])
+}
+
+/// Where the meta part of a record starts.
+const HEAD_BYTES: usize = 40;
 
 #[test]
 fn a_store_of_a_newer_format_is_refused_and_not_touched() {
     for kind in ["authority", "replica"] {
-        let folder = copied(&golden(kind));
+        let folder = copied(&golden(FORMAT, kind));
         let files = || {
             let entries = fs::read_dir(folder.path()).unwrap();
             let mut files: Vec<_> = entries
@@ -414,17 +449,17 @@ fn a_store_of_a_newer_format_is_refused_and_not_touched() {
         let before = files();
         let disk = Arc::new(RealDisk::open(folder.path()).unwrap());
         let refused = Authority::open(disk, Options::new("golden"), host::Clock::machine());
-        assert!(matches!(refused, Err(OpenError::Newer { found: 2 })));
+        assert!(matches!(refused, Err(OpenError::Newer { found }) if found == FORMAT + 1));
         assert!(files() == before);
     }
 }
 
-/// Makes a file say that it has format 2: the first byte of the first record's meta part.
+/// Makes a file say that it has the format after ours: the first byte of the first record's meta
+/// part.
 fn raise_format(bytes: &mut [u8]) {
-    const HEAD_BYTES: usize = 40;
     let meta_bytes = u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize;
-    assert_eq!(bytes[HEAD_BYTES], 1);
-    bytes[HEAD_BYTES] = 2;
+    assert_eq!(u64::from(bytes[HEAD_BYTES]), FORMAT);
+    bytes[HEAD_BYTES] += 1;
     let meta_sum = crc32fast::hash(&bytes[HEAD_BYTES..HEAD_BYTES + meta_bytes]);
     bytes[28..32].copy_from_slice(&meta_sum.to_le_bytes());
     let head_sum = crc32fast::hash(&bytes[..HEAD_BYTES - 4]);

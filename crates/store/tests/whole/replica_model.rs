@@ -112,7 +112,7 @@ impl Run {
             resource: pods(),
             epoch: self.source.epoch,
             changes,
-            end,
+            until: until(end),
         };
         let (applied, _) = self.replica().apply_blocking(cut)?;
         self.counts.repeated += applied.repeated;

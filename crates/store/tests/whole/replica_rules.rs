@@ -6,7 +6,7 @@ use host::Clock;
 use object::Object;
 use store::disk::Disk;
 use store::disk::memory::MemoryDisk;
-use store::replica::{Applied, Change, Cut, CutEnd, Misbehaved, Refusal, Reset};
+use store::replica::{Applied, Change, Cut, CutEnd, Misbehaved, Refusal, Reset, Until};
 use store::{At, Ended, Part, Range, Refused, Replica, Scope, Step, Watch};
 
 use crate::bench_objects::*;
@@ -21,7 +21,7 @@ fn cut(changes: Vec<Change>, end: Option<CutEnd>) -> Cut {
         resource: pods(),
         epoch: 1,
         changes,
-        end,
+        until: until(end),
     }
 }
 
@@ -362,4 +362,43 @@ fn a_table_that_is_forgotten_and_sent_again_in_one_group_has_all_its_rows() {
     assert_eq!(listed(&replica), ["a/1"]);
     drop(replica);
     assert_eq!(listed(&self::replica(&inner)), ["a/1"]);
+}
+
+#[test]
+fn how_far_a_cut_got_that_was_cut_off_is_known_after_a_restart() {
+    let (disk, first) = started();
+    let piece = |changes, aim| Cut {
+        until: Until::Piece { aim: version(aim) },
+        ..cut(changes, None)
+    };
+    let put = |path: &str, at| Change::Put(object(path, path, "red", at));
+    first
+        .apply_blocking(piece(vec![put("a/2", 12)], 20))
+        .unwrap();
+    first
+        .apply_blocking(piece(vec![put("a/3", 14)], 20))
+        .unwrap();
+    first
+        .apply_blocking(piece(vec![put("a/4", 22)], 30))
+        .unwrap();
+    let beyond = first.apply_blocking(piece(vec![put("a/5", 31)], 30));
+    assert!(matches!(
+        misbehaved(beyond),
+        Misbehaved::ProgressBackwards { .. }
+    ));
+    drop(first);
+    let again = replica(&disk);
+    let (epoch, standing) = again.reader().standing(&pods()).unwrap();
+    let parts = standing.parts.as_slice().iter();
+    let parts: Vec<(u64, u64)> = parts
+        .map(|part| (number(&part.aim), number(&part.shown)))
+        .collect();
+    assert_eq!((epoch, number(&standing.progress)), (1, 10));
+    assert_eq!(parts, [(20, 14), (30, 22)]);
+    again
+        .apply_blocking(cut(vec![], end(30, vec![], vec![])))
+        .unwrap();
+    let (_, standing) = again.reader().standing(&pods()).unwrap();
+    assert_eq!(number(standing.shown()), 30);
+    assert!(standing.parts.is_empty());
 }
