@@ -237,18 +237,18 @@ impl Follow {
         let Ok(changes) = cut::changes(ring, &self.held, &from, to) else {
             return Vec::new();
         };
-        // What is replaced needs a version that nobody was shown: it waits for the next.
+        // What alters something that is held needs a version that nobody was shown, and waits for
+        // it. What only starts does not: a pod must not wait for its secrets.
         let advanced = self.standing.is_none() || from.progress < *to;
-        let mut items: Vec<Item> = changes.into_iter().map(Item::Change).collect();
-        if advanced {
-            for starting in &mut self.starting {
-                items.extend(starting.reset(ring));
-            }
-            let ends = self.ending.iter().cloned();
-            items.extend(ends.map(|scope| Item::End { scope }));
-        } else if !self.doubtful.is_empty() {
+        if !advanced && !self.doubtful.is_empty() {
             return Vec::new();
         }
+        let mut items: Vec<Item> = changes.into_iter().map(Item::Change).collect();
+        for starting in &mut self.starting {
+            items.extend(starting.reset(ring));
+        }
+        let ends = self.ending.iter().cloned();
+        items.extend(ends.map(|scope| Item::End { scope }));
         let unfinished = !from.parts.is_empty();
         let late = self.progress_due && advanced;
         if items.is_empty() && !unfinished && !late {
@@ -256,11 +256,7 @@ impl Follow {
         }
         self.cut = Some(Sending {
             aim: to.clone(),
-            ending: if advanced {
-                self.ending.clone()
-            } else {
-                Vec::new()
-            },
+            ending: self.ending.clone(),
         });
         items.insert(0, Item::Cut { aim: to.clone() });
         items.push(Item::Progress { to: to.clone() });

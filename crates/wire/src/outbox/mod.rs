@@ -185,16 +185,25 @@ impl Outbox {
         self.window.len()
     }
 
-    /// Finds what is next, if there is anything.
+    /// Finds what is next, if there is anything. Resources take turns, so that one that changes all
+    /// the time does not hold up the others.
     fn refill(&mut self, source: &impl Source) -> bool {
-        for (resource, follow) in &mut self.follows {
-            let Some(ring) = source.ring(resource) else {
+        let all: Vec<&Resource> = self.follows.keys().collect();
+        let turn = match &self.current {
+            Some(current) => all.partition_point(|resource| *resource <= current),
+            None => 0,
+        };
+        let (before, after) = all.split_at(turn);
+        let order: Vec<Resource> = after.iter().chain(before).copied().cloned().collect();
+        for resource in order {
+            let follow = self.follows.get_mut(&resource);
+            let (Some(ring), Some(follow)) = (source.ring(&resource), follow) else {
                 continue;
             };
-            let items = follow.next(resource, ring, source);
+            let items = follow.next(&resource, ring, source);
             if !items.is_empty() {
                 self.queue = items.into();
-                self.current = Some(resource.clone());
+                self.current = Some(resource);
                 return true;
             }
         }
@@ -328,3 +337,6 @@ fn meaning(sent: Sent, fate: Fate) -> Option<Settled> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -287,13 +287,8 @@ impl Shelf {
     }
 
     fn complete(&mut self, aim: Version, ended: &[Scope]) {
-        if let Some(standing) = &self.standing {
-            assert!(*standing.shown() <= aim, "never back");
-            let alters = self.resets.is_some() || !ended.is_empty();
-            let new = standing.progress < aim;
-            assert!(new || !alters, "a version of its own");
-        }
         self.held.retain(|scope| !ended.contains(scope));
+        let before = self.seen_at(&aim);
         let resets = self.resets.take().filter(|(of, _)| *of == aim);
         for (scope, content) in resets.map(|(_, resets)| resets).unwrap_or_default() {
             self.rows
@@ -306,6 +301,25 @@ impl Shelf {
         }
         let held = &self.held;
         self.rows.retain(|_, object| inside(held, object));
+        let altered = |(scope, seen): &(Scope, Vec<String>)| self.listed(scope) != *seen;
+        assert!(!before.iter().any(altered), "a version of its own");
         self.standing = Some(Standing::complete(aim));
+    }
+
+    /// What clients may have seen at this version, of each scope that stays.
+    fn seen_at(&self, aim: &Version) -> Vec<(Scope, Vec<String>)> {
+        let Some(standing) = &self.standing else {
+            return Vec::new();
+        };
+        assert!(standing.shown() <= aim, "never back");
+        let held = self.held.iter().filter(|_| standing.shown() == aim);
+        held.map(|scope| (scope.clone(), self.listed(scope)))
+            .collect()
+    }
+
+    fn listed(&self, scope: &Scope) -> Vec<String> {
+        let rows = self.rows.values();
+        let inside = rows.filter(|object| scope.contains(&object.header));
+        inside.map(told).collect()
     }
 }

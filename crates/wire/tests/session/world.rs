@@ -151,7 +151,8 @@ impl World {
         let mut outbox = Outbox::new(Limits {
             deliveries: 12,
             bytes: 3_000,
-            retries: 1,
+            retries: self.chance.below(2) as u32,
+            rejections: 1 + self.chance.below(2) as u32,
             ..Limits::default()
         });
         for (holding, held) in self.node.holdings() {

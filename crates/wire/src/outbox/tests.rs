@@ -1,0 +1,199 @@
+//! What is sent, and in which order. How it is taken is shown by `tests/session`.
+
+use std::collections::BTreeMap;
+
+use object::Range;
+
+use super::*;
+use crate::ring;
+
+/// Objects of some resources, all of whose versions are there.
+#[derive(Default)]
+struct Shelf {
+    rings: BTreeMap<Resource, Ring>,
+    bytes: BTreeMap<(Resource, ObjectName, Version), Bytes>,
+}
+
+impl Shelf {
+    fn put(&mut self, plural: &str, name: &str, at: u64) {
+        let resource = Resource::new("", plural);
+        let text = format!(
+            r#"{{"metadata":{{"name":"{name}","namespace":"n","uid":"{name}",
+                "resourceVersion":"{at}"}}}}"#
+        );
+        let header = Arc::new(Header::parse(&resource, text.as_bytes(), &[]).unwrap());
+        let key = (
+            resource.clone(),
+            header.name.clone(),
+            header.version.clone(),
+        );
+        self.bytes.insert(key, Bytes::from(text));
+        let ring = self.rings.entry(resource);
+        let ring = ring.or_insert_with(|| Ring::new(version(1), 100));
+        let step = ring::Step {
+            version: version(at),
+            name: header.name.clone(),
+            before: None,
+            after: Some(header),
+        };
+        ring.push(step).unwrap();
+    }
+}
+
+impl Source for Shelf {
+    fn ring(&self, resource: &Resource) -> Option<&Ring> {
+        self.rings.get(resource)
+    }
+    fn epoch(&self) -> u64 {
+        0
+    }
+    fn bytes(&self, resource: &Resource, header: &Header) -> Option<Bytes> {
+        let key = (
+            resource.clone(),
+            header.name.clone(),
+            header.version.clone(),
+        );
+        self.bytes.get(&key).cloned()
+    }
+    fn page(&self, _: &Resource, _: &Scope, _: Option<&ObjectName>) -> Vec<Arc<Header>> {
+        Vec::new()
+    }
+}
+
+fn version(number: u64) -> Version {
+    number.to_string().parse().unwrap()
+}
+
+fn all() -> Scope {
+    Scope::of(Range::Namespace("n".into()))
+}
+
+/// An outbox for a node that holds everything of these resources at version 1.
+fn complete(shelf: &Shelf, plurals: &[&str]) -> Outbox {
+    let mut outbox = Outbox::new(Limits::default());
+    for plural in plurals {
+        let resource = Resource::new("", plural);
+        let standing = Some(Standing::complete(version(1)));
+        outbox.stands(resource.clone(), standing, vec![all()]);
+        outbox.want(&resource, &[all()], shelf);
+    }
+    outbox
+}
+
+/// Everything that is sent now, in words.
+fn sent(outbox: &mut Outbox, shelf: &Shelf) -> Vec<String> {
+    let mut words = Vec::new();
+    while let Some(frame) = outbox.next(shelf, Duration::ZERO) {
+        let Frame::Deliver { delivery, .. } = frame else {
+            panic!("{frame:?}");
+        };
+        words.push(match delivery {
+            Delivery::Cut { resource, aim, .. } => format!("{resource} to {aim}"),
+            Delivery::Put { name, .. } => format!("put {name}"),
+            Delivery::Stage { .. } => "stage".into(),
+            Delivery::Reset { from, .. } => format!("reset from {from:?}"),
+            Delivery::End { .. } => "end".into(),
+            other => format!("{other:?}"),
+        });
+    }
+    words
+}
+
+#[test]
+fn a_resource_that_changes_all_the_time_does_not_hold_up_the_others() {
+    let mut shelf = Shelf::default();
+    shelf.put("configmaps", "a", 5);
+    shelf.put("pods", "p", 6);
+    let mut outbox = complete(&shelf, &["configmaps", "pods"]);
+    let mut words = Vec::new();
+    for at in 10..16 {
+        let frame = outbox.next(&shelf, Duration::ZERO).expect("there is more");
+        words.extend(match frame {
+            Frame::Deliver {
+                delivery: Delivery::Cut { resource, .. },
+                ..
+            } => Some(resource.to_string()),
+            _ => None,
+        });
+        shelf.put("configmaps", "a", at);
+    }
+    assert_eq!(words, ["configmaps", "pods"]);
+}
+
+#[test]
+fn what_changed_is_sent_once_and_then_nothing() {
+    let mut shelf = Shelf::default();
+    shelf.put("pods", "p", 6);
+    let mut outbox = complete(&shelf, &["pods"]);
+    assert_eq!(
+        sent(&mut outbox, &shelf),
+        ["pods to 6", "put n/p", "Progress"]
+    );
+    assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
+    assert_eq!(outbox.ack(2), Ok(vec![]));
+    let reached = Settled::Reached {
+        resource: Resource::new("", "pods"),
+        version: version(6),
+    };
+    assert_eq!(outbox.ack(3), Ok(vec![reached]));
+}
+
+#[test]
+fn a_scope_that_starts_need_not_wait_for_a_version() {
+    let mut shelf = Shelf::default();
+    shelf.put("secrets", "s", 6);
+    let mut outbox = complete(&shelf, &["secrets"]);
+    sent(&mut outbox, &shelf);
+    let name = Scope::of(Range::Name(ObjectName::new("m", "token")));
+    let secrets = Resource::new("", "secrets");
+    outbox.want(&secrets, &[all(), name], &shelf);
+    assert_eq!(
+        sent(&mut outbox, &shelf),
+        ["stage", "secrets to 6", "reset from Staged", "Progress"]
+    );
+}
+
+#[test]
+fn what_may_be_out_of_date_waits_for_a_version_that_nobody_was_shown() {
+    let mut shelf = Shelf::default();
+    shelf.put("pods", "p", 6);
+    let mut outbox = complete(&shelf, &["pods"]);
+    sent(&mut outbox, &shelf);
+    let pods = Resource::new("", "pods");
+    outbox.want(&pods, &[], &shelf);
+    outbox.want(&pods, &[all()], &shelf);
+    assert_eq!(sent(&mut outbox, &shelf), ["stage"]);
+    shelf.rings.get_mut(&pods).unwrap().advance(&version(7));
+    assert_eq!(
+        sent(&mut outbox, &shelf),
+        ["pods to 7", "reset from Staged", "Progress"]
+    );
+}
+
+#[test]
+fn a_node_that_was_told_more_than_is_known_here_waits() {
+    let mut shelf = Shelf::default();
+    shelf.put("pods", "p", 6);
+    let mut outbox = Outbox::new(Limits::default());
+    let pods = Resource::new("", "pods");
+    let ahead = Some(Standing::complete(version(9)));
+    outbox.stands(pods.clone(), ahead, vec![all()]);
+    outbox.want(&pods, &[], &shelf);
+    assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
+    shelf.rings.get_mut(&pods).unwrap().advance(&version(9));
+    assert_eq!(sent(&mut outbox, &shelf), ["pods to 9", "end", "Progress"]);
+}
+
+#[test]
+fn progress_is_told_when_it_is_asked_for() {
+    let mut shelf = Shelf::default();
+    shelf.put("pods", "p", 6);
+    let mut outbox = complete(&shelf, &["pods"]);
+    sent(&mut outbox, &shelf);
+    let pods = Resource::new("", "pods");
+    shelf.rings.get_mut(&pods).unwrap().advance(&version(8));
+    assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
+    outbox.tell_progress();
+    assert_eq!(sent(&mut outbox, &shelf), ["pods to 8", "Progress"]);
+    assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
+}
