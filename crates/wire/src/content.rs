@@ -66,10 +66,10 @@ pub enum Unusable {
 impl Content {
     /// Bytes in the form that takes least: from a base if there is one, else packed or as they are.
     pub fn new(bytes: &Bytes, base: Option<(Form, &[u8])>) -> Self {
-        let whole = (bytes.len() >= PACKED_FROM).then(|| (Form::Packed, pack(bytes, &[])));
         let other = match base {
             Some((form, base)) => Some((form, pack(bytes, base))),
-            None => whole,
+            None if bytes.len() >= PACKED_FROM => Some((Form::Packed, pack(bytes, &[]))),
+            None => None,
         };
         let smaller = other.and_then(|(form, packed)| Some((form, packed?)));
         let (form, sent) = match smaller.filter(|(_, packed)| packed.len() < bytes.len()) {

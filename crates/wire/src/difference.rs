@@ -122,7 +122,8 @@ pub fn repairs(
     let chosen = Chosen::new(bits, which)?;
     let told: BTreeMap<&ObjectName, u64> =
         told.iter().map(|entry| (&entry.name, entry.hash)).collect();
-    let mut repairs: Repairs = told.keys().map(|name| ((*name).clone(), None)).collect();
+    let names = told.keys().filter(|name| chosen.has(name));
+    let mut repairs: Repairs = names.map(|name| ((*name).clone(), None)).collect();
     for header in should {
         if !chosen.has(&header.name) {
             continue;

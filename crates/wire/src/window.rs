@@ -174,35 +174,29 @@ impl<T> Window<T> {
         Ok(Some(Step::Void { number, what }))
     }
 
-    /// What is due now. `answered` is when the last ping was sent that was answered.
-    pub fn due(&mut self, now: Duration, answered: Duration) -> Vec<Step<'_, T>> {
+    /// What is due now: the first that is not answered, if anything. A link keeps its order, so what
+    /// follows it cannot be lost alone. `answered` is when the last ping was sent that was answered.
+    pub fn due(&mut self, now: Duration, answered: Duration) -> Option<Step<'_, T>> {
         let Limits {
             retry_after,
             retries,
             ..
         } = self.limits;
-        let mut due = Vec::new();
-        for (number, flight) in (self.first..).zip(&mut self.flight) {
-            if now.saturating_sub(flight.sent) < retry_after {
-                continue;
-            }
-            // The link may be dead, or slow: then nothing is sent on top of it.
-            if answered <= flight.sent {
-                continue;
-            }
-            flight.sent = now;
-            flight.retries += 1;
-            let what = &flight.what;
-            due.push(match flight.fate {
-                Fate::Delivered if flight.retries <= retries => Step::Again { number, what },
-                Fate::Delivered => {
-                    flight.fate = Fate::Void;
-                    Step::Void { number, what }
-                }
-                Fate::Void => Step::Void { number, what },
-            });
+        let number = self.first;
+        let flight = self.flight.front_mut()?;
+        // Where no later ping was answered, the link may be dead, or slow: then nothing is sent on
+        // top of it.
+        if now.saturating_sub(flight.sent) < retry_after || answered <= flight.sent {
+            return None;
         }
-        due
+        flight.sent = now;
+        flight.retries += 1;
+        let what = &flight.what;
+        if flight.fate == Fate::Delivered && flight.retries <= retries {
+            return Some(Step::Again { number, what });
+        }
+        flight.fate = Fate::Void;
+        Some(Step::Void { number, what })
     }
 
     fn sent(&self) -> u64 {
@@ -303,16 +297,16 @@ mod tests {
     fn without_a_later_answer_nothing_is_sent_again() {
         let mut window = window();
         window.send("a", 1, 10 * SECOND);
-        assert_eq!(window.due(19 * SECOND, 15 * SECOND), vec![]);
-        assert_eq!(window.due(60 * SECOND, 10 * SECOND), vec![]);
+        assert_eq!(window.due(19 * SECOND, 15 * SECOND), None);
+        assert_eq!(window.due(60 * SECOND, 10 * SECOND), None);
         let again = Step::Again {
             number: 1,
             what: &"a",
         };
-        assert_eq!(window.due(60 * SECOND, 11 * SECOND), vec![again]);
+        assert_eq!(window.due(60 * SECOND, 11 * SECOND), Some(again));
         // That was now: the next waits for an answer again.
-        assert_eq!(window.due(65 * SECOND, 64 * SECOND), vec![]);
-        assert_eq!(window.due(70 * SECOND, 60 * SECOND), vec![]);
+        assert_eq!(window.due(65 * SECOND, 64 * SECOND), None);
+        assert_eq!(window.due(70 * SECOND, 60 * SECOND), None);
     }
 
     #[test]
@@ -323,12 +317,12 @@ mod tests {
         for _ in 0..5 {
             now += 10 * SECOND;
             let due = window.due(now, now);
-            assert!(matches!(due.as_slice(), [Step::Again { .. }]), "{due:?}");
+            assert!(matches!(due, Some(Step::Again { .. })), "{due:?}");
         }
         for _ in 0..2 {
             now += 10 * SECOND;
             let due = window.due(now, now);
-            assert!(matches!(due.as_slice(), [Step::Void { .. }]), "{due:?}");
+            assert!(matches!(due, Some(Step::Void { .. })), "{due:?}");
         }
         assert_eq!(window.ack(1), Ok(vec![("a", Fate::Void)]));
     }

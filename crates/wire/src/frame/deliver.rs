@@ -110,7 +110,20 @@ impl From {
     }
 }
 
+/// What a delivery without content takes, about.
+pub const SMALL_BYTES: usize = 64;
+
 impl Delivery {
+    /// About how many bytes it takes.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Put { content, .. } | Self::Document { content, .. } => {
+                content.bytes.len() + SMALL_BYTES
+            }
+            _ => SMALL_BYTES,
+        }
+    }
+
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Cut {

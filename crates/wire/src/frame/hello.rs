@@ -2,13 +2,15 @@
 
 use object::codec::{Malformed, Taker, put_number, put_text, put_version};
 use object::standing::Parts;
-use object::{Resource, Standing};
+use object::{Resource, Scope, Standing, Version};
 
 use super::{cut, put_resource, take_resource};
 use crate::digest::Digest;
 
 /// Resources that a node may stand somewhere with.
 pub const HOLDINGS_MAX: usize = 1024;
+/// Scopes of one resource that a node may hold.
+pub const SCOPES_MAX: usize = 16 * 1024;
 
 /// The agent's first words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +38,10 @@ pub struct Holding {
     pub epoch: u64,
     /// How far it is; nothing if it cannot say, and must be asked what it holds.
     pub standing: Option<Standing>,
+    /// The highest version that it has shown, or was to show.
+    pub reached: Option<Version>,
+    /// What it was given to hold. This says what can end there, never what it may have.
+    pub scopes: Vec<Scope>,
     /// How many objects it holds.
     pub objects: u64,
     /// Their digest.
@@ -106,6 +112,9 @@ impl Holding {
         if let Some(standing) = &self.standing {
             standing.parts.encode(out);
         }
+        put_version(out, self.reached.as_ref());
+        put_number(out, self.scopes.len() as u64);
+        self.scopes.iter().for_each(|scope| scope.encode(out));
         put_number(out, self.objects);
         out.extend_from_slice(&self.digest.to_bytes());
     }
@@ -126,10 +135,19 @@ impl Holding {
         {
             return Err(Malformed);
         }
+        let reached = taker.version()?;
+        let count = taker.number()?;
+        if count > SCOPES_MAX as u64 {
+            return Err(Malformed);
+        }
+        let scopes = (0..count).map(|_| Scope::decode(taker));
+        let scopes = scopes.collect::<Result<_, _>>()?;
         Ok(Self {
             resource,
             epoch,
             standing,
+            reached,
+            scopes,
             objects: taker.number()?,
             digest: Digest::from_bytes(taker.exactly()?),
         })

@@ -14,14 +14,16 @@ use object::header::NAME_BYTES_MAX;
 
 use crate::digest::Digest;
 
-pub use deliver::{Delivery, From};
+pub use deliver::{Delivery, From, SMALL_BYTES};
 pub use hello::{HOLDINGS_MAX, Hello, Holding, Welcome, common};
 pub use tell::{Ask, Tell, Told};
 
 /// Bytes of a message before the hello was answered.
-pub const FIRST_MESSAGE_BYTES_MAX: usize = 64 * 1024;
+pub const FIRST_MESSAGE_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of any other message: room for the largest object, and for what is said of it.
 pub const MESSAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Frames of a message.
+pub const FRAMES_MAX: usize = 4096;
 /// Bytes of words that are for people. Longer ones are cut.
 pub const WORDS_BYTES_MAX: usize = 1024;
 
@@ -148,6 +150,9 @@ pub enum NotUnderstood {
         /// How many.
         bytes: usize,
     },
+    /// More frames than a message may have.
+    #[error("a message of more than {FRAMES_MAX} frames")]
+    TooMany,
     /// Nothing.
     #[error("an empty message")]
     Empty,
@@ -288,6 +293,9 @@ pub fn frames(message: &[u8], bytes_max: usize) -> Result<Vec<Frame>, NotUnderst
         let nothing = |Malformed| NotUnderstood::Malformed { kind: 0 };
         let kind = taker.number().map_err(nothing)?;
         let body = taker.bytes().map_err(nothing)?;
+        if frames.len() >= FRAMES_MAX {
+            return Err(NotUnderstood::TooMany);
+        }
         frames.extend(Frame::decode(kind, body)?);
     }
     Ok(frames)

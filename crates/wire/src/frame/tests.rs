@@ -29,6 +29,8 @@ fn holding(standing: Option<Standing>) -> Holding {
     Holding {
         resource: Resource::new("apps", "deployments"),
         epoch: 3,
+        reached: standing.as_ref().map(|standing| standing.shown().clone()),
+        scopes: vec![scope(), Scope::all()],
         standing,
         objects: 12,
         digest: Digest::from_bytes([7; 16]),

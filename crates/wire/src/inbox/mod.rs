@@ -10,11 +10,14 @@ use bytes::Bytes;
 use object::{Object, ObjectName, Resource, Scope, Version};
 
 use crate::content::{Content, Form, Unusable};
+use crate::digest::content_hash;
 use crate::frame::{Delivery, Fault};
 use open::Open;
 
 /// Deliveries that may wait for one before them: as many as may be on their way.
 pub const WAITING_MAX: usize = 4096;
+/// Bytes of what waits.
+pub const WAITING_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Bytes of changes that are stored together although the cut goes on.
 pub const PIECE_BYTES: usize = 256 * 1024;
 
@@ -211,6 +214,10 @@ impl Inbox {
             return Err(Misbehaved::TooFarAhead { number, next });
         }
         let mut actions = Vec::new();
+        let waiting = self.waiting.values().flatten().map(Delivery::size);
+        if number > next && waiting.sum::<usize>() > WAITING_BYTES_MAX {
+            return Err(Misbehaved::TooFarAhead { number, next });
+        }
         self.waiting.insert(number, delivery);
         while let Some(delivery) = self.waiting.remove(&(self.taken + 1)) {
             let number = self.taken + 1;
@@ -286,7 +293,12 @@ impl Inbox {
                 self.hand_on(number, Complete::Yes, actions);
                 self.open = None;
             }
-            (other, Some(open)) => open.take(number, other)?,
+            (other, Some(open)) => {
+                open.take(number, other)?;
+                if open.bytes >= PIECE_BYTES {
+                    self.hand_on(number, Complete::No, actions);
+                }
+            }
             (_, None) => return Err(Refused::Misbehaved),
         }
         Ok(())
@@ -350,6 +362,12 @@ fn opened(
         };
         let fresh = fresh.get(&(open.resource.clone(), name.clone()));
         let fresh = fresh.map(|(_, bytes)| bytes.clone());
+        // What is staged and what is held may both be there.
+        let meant = |bytes: &Bytes| match form {
+            Form::Difference(base) | Form::Like(_, base) => content_hash(bytes) == base.hash,
+            _ => content_hash(bytes) == content.hash,
+        };
+        let fresh = fresh.filter(meant);
         fresh.or_else(|| held.object(&open.resource, name))
     };
     let bytes = content.open(find)?;

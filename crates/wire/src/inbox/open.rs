@@ -3,7 +3,7 @@
 use object::{Object, Resource, Scope, Version};
 
 use super::{Change, Complete, Onto, Piece, Refused, Replaced};
-use crate::frame::{Delivery, Fault, From};
+use crate::frame::{Delivery, Fault, From, SMALL_BYTES};
 
 /// A cut of which the Progress has not come, or the content of a scope.
 #[derive(Debug)]
@@ -127,6 +127,7 @@ impl Open {
             }
             _ => return Err(Refused::Misbehaved),
         }
+        self.bytes += SMALL_BYTES;
         self.first.get_or_insert(number);
         Ok(())
     }

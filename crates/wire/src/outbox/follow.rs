@@ -1,8 +1,12 @@
 //! One resource and one node: where the node stands, which scopes it holds, and what is next.
+//!
+//! What a node holds of a cut that was cut off follows from the scopes for which that cut was made.
+//! So these change only between cuts, and only where everything before is complete: what is wanted
+//! meanwhile waits for that.
 
 use std::sync::Arc;
 
-use object::{Header, ObjectName, Resource, Scope, Standing, Version};
+use object::{Header, ObjectName, Range, Resource, Scope, Standing, Version};
 
 use super::{Item, Source};
 use crate::cut;
@@ -15,31 +19,29 @@ use crate::ring::Ring;
 pub(super) struct Follow {
     /// Where it will be when it has everything that was sent; nothing before its first Progress.
     standing: Option<Standing>,
+    /// Nothing happened to what it holds between its progress and here.
+    looked: Option<Version>,
+    /// The highest version that its clients may have been shown, or were to be.
+    reached: Option<Version>,
     /// What it is to hold.
     wanted: Vec<Scope>,
-    /// The scopes that it holds since then.
+    /// What it holds and is kept up to date.
     held: Vec<Scope>,
-    /// Those of which it holds something that may be out of date: each is replaced or ends with the
-    /// next Progress.
+    /// What it holds and may be out of date: each of them is replaced or ends with the next
+    /// Progress. While there is one, nothing is kept up to date.
     doubtful: Vec<Scope>,
-    /// Those that it holds and is to hold no more.
+    /// What it holds and is not kept up to date any more: it ends with the next Progress.
     ending: Vec<Scope>,
-    /// Those whose content is sent before they are held.
+    /// What is sent before it is held.
     starting: Vec<Starting>,
-    /// The cut that is being sent.
-    cut: Option<Sending>,
+    /// The cut that is being sent: where it leads.
+    cut: Option<Version>,
     /// Whether the node is told how far it is although nothing changed for it.
     progress_due: bool,
+    /// Whether the node is being asked what it holds: then what is doubtful is not staged.
+    asking: bool,
     /// Whether a page was what came last: then a cut comes first.
     paged: bool,
-}
-
-/// A cut that is being sent.
-#[derive(Debug)]
-struct Sending {
-    aim: Version,
-    /// The scopes that end with it.
-    ending: Vec<Scope>,
 }
 
 /// A scope whose content is being staged, or put right.
@@ -53,7 +55,7 @@ struct Starting {
     repairs: Option<Repairs>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 enum Cursor {
     Start,
     After(ObjectName),
@@ -64,53 +66,60 @@ enum Cursor {
 }
 
 impl Follow {
-    pub(super) fn new(standing: Option<Standing>, held: Vec<Scope>) -> Self {
+    /// A node that holds these scopes. Without a standing that can be relied on, all of them are
+    /// doubtful; `reached` is the highest version that its clients may have seen.
+    pub(super) fn new(
+        standing: Option<Standing>,
+        reached: Option<Version>,
+        held: Vec<Scope>,
+    ) -> Self {
         let (held, doubtful) = match standing {
             Some(_) => (held, Vec::new()),
             None => (Vec::new(), held),
         };
         Self {
             standing,
+            reached,
             held,
             doubtful,
             ..Self::default()
         }
     }
 
-    /// The node is to hold these scopes. What starts is staged as it is from `now` on.
-    pub(super) fn want(&mut self, scopes: &[Scope], now: &Version) {
+    /// The node is to hold these scopes.
+    pub(super) fn want(&mut self, scopes: &[Scope]) {
         self.wanted = scopes.to_vec();
-        let wanted = |scope: &mut Scope| scopes.contains(scope);
-        self.ending
-            .extend(self.held.extract_if(.., |scope| !wanted(scope)));
-        self.ending
-            .extend(self.doubtful.extract_if(.., |scope| !wanted(scope)));
-        // What was to end was not kept up to date since.
-        self.doubtful.extend(self.ending.extract_if(.., wanted));
-        self.drop_unwanted();
-        for scope in scopes {
-            let starts = self.starting.iter().any(|start| start.scope == *scope);
-            if !self.held.contains(scope) && !starts {
-                self.starting.push(Starting::new(scope, now));
-            }
+    }
+
+    /// The node is asked what it holds: until [`Follow::repair`], nothing of it is sent anew.
+    pub(super) fn ask(&mut self) {
+        self.asking = true;
+    }
+
+    /// With these repairs, what the node holds is what there was at `since`. Without any, it is
+    /// sent everything.
+    pub(super) fn repair(&mut self, since: &Version, repairs: Option<&Repairs>) {
+        self.asking = false;
+        let Some(repairs) = repairs else { return };
+        for scope in self
+            .doubtful
+            .iter()
+            .filter(|scope| self.wanted.contains(scope))
+        {
+            let own = repairs.iter().filter(|(name, _)| may_have(scope, name));
+            let own = own.map(|(name, end)| (name.clone(), end.clone()));
+            self.starting.retain(|starting| starting.scope != *scope);
+            self.starting.push(Starting {
+                at: Cursor::End,
+                repairs: Some(own.collect()),
+                ..Starting::new(scope, since)
+            });
         }
     }
 
     /// The node is to be told how far it is, also where nothing changed for it.
     pub(super) fn tell_progress(&mut self) {
         self.progress_due = true;
-    }
-
-    /// With these repairs, what the node holds is what there was at `since`.
-    pub(super) fn repair(&mut self, since: &Version, repairs: &Repairs) {
-        for starting in &mut self.starting {
-            let untouched = matches!(starting.at, Cursor::Start);
-            if untouched && self.doubtful.contains(&starting.scope) {
-                starting.since = since.clone();
-                starting.at = Cursor::End;
-                starting.repairs = Some(repairs.clone());
-            }
-        }
     }
 
     /// Whether a cut is being sent.
@@ -125,12 +134,16 @@ impl Follow {
         ring: &Ring,
         source: &impl Source,
     ) -> Vec<Item> {
-        let ahead = |standing: &Standing| standing.shown() > ring.now();
-        if self.standing.as_ref().is_some_and(ahead) {
+        if self
+            .reached
+            .as_ref()
+            .is_some_and(|reached| reached > ring.now())
+        {
             // The node was told more than is known here: it waits until this is known, too.
             return Vec::new();
         }
-        self.restart_what_is_too_old(ring);
+        self.restart_what_is_lost(ring);
+        self.settle_starts(ring);
         let mut items = Vec::new();
         if !self.paged {
             items = self.page(resource, source);
@@ -146,36 +159,26 @@ impl Follow {
         items
     }
 
-    fn page(&mut self, resource: &Resource, source: &impl Source) -> Vec<Item> {
-        let pages = self.starting.iter_mut();
-        let mut pages = pages.map(|starting| starting.page(resource, source));
-        pages.find(|items| !items.is_empty()).unwrap_or_default()
-    }
-
     /// Notes what was sent.
     pub(super) fn sent(&mut self, item: &Item) {
         match (item, &mut self.standing) {
             (Item::Change(change), Some(standing)) => {
-                let Some(aim) = self.cut.as_ref().map(|cut| cut.aim.clone()) else {
-                    return;
-                };
-                standing.parts.show(&aim, change.version().clone());
+                if let Some(aim) = &self.cut {
+                    standing.parts.show(aim, change.version().clone());
+                }
             }
             (Item::Progress { to }, _) => {
                 self.standing = Some(Standing::complete(to.clone()));
-                let ended = self.cut.take().map(|cut| cut.ending).unwrap_or_default();
-                self.ending.retain(|scope| !ended.contains(scope));
-                self.doubtful.clear();
+                self.looked = None;
+                self.cut = None;
                 self.progress_due = false;
+                // All of them were replaced or ended, or there would have been no Progress.
+                self.doubtful.clear();
+                self.ending.clear();
                 let shown = self
                     .starting
-                    .extract_if(.., |starting| matches!(starting.at, Cursor::Shown));
-                for Starting { scope, .. } in shown {
-                    match self.wanted.contains(&scope) {
-                        true => self.held.push(scope),
-                        false => self.ending.push(scope),
-                    }
-                }
+                    .extract_if(.., |starting| starting.at == Cursor::Shown);
+                self.held.extend(shown.map(|starting| starting.scope));
             }
             _ => {}
         }
@@ -185,35 +188,30 @@ impl Follow {
     pub(super) fn abandon(&mut self) {
         self.cut = None;
         for starting in &mut self.starting {
-            if matches!(starting.at, Cursor::Shown) {
+            if starting.at == Cursor::Shown {
                 starting.at = Cursor::End;
             }
         }
-        self.drop_unwanted();
     }
 
-    /// What is not wanted any more is not staged. What is just being shown, ends with the next cut.
-    fn drop_unwanted(&mut self) {
-        let wanted = &self.wanted;
-        self.starting.retain(|starting| {
-            matches!(starting.at, Cursor::Shown) || wanted.contains(&starting.scope)
-        });
+    /// Everything of what is held is known at this version.
+    fn base(&self) -> Option<Version> {
+        let standing = self.standing.as_ref()?;
+        let looked = self
+            .looked
+            .clone()
+            .filter(|looked| *looked > standing.progress);
+        Some(looked.unwrap_or_else(|| standing.progress.clone()))
     }
 
-    /// What the ring does not reach back to is staged from the start.
-    fn restart_what_is_too_old(&mut self, ring: &Ring) {
+    /// What the ring does not reach back to, and what nobody knows any more, is doubtful.
+    fn restart_what_is_lost(&mut self, ring: &Ring) {
         let known = |version: &Version| version >= ring.floor();
-        let lost = self
-            .standing
-            .as_ref()
-            .is_some_and(|standing| !known(&standing.progress));
-        if lost {
-            let held = std::mem::take(&mut self.held);
-            let starting = held.iter().map(|scope| Starting::new(scope, ring.now()));
-            self.starting.extend(starting);
-            self.doubtful.extend(held);
-            // Nothing is held that a change could be sent for: the next cut has resets alone.
-            self.standing = Some(Standing::complete(ring.now().clone()));
+        let unclear = self.standing.as_ref().is_some_and(|at| !at.is_in_order());
+        if unclear || self.base().is_some_and(|base| !known(&base)) {
+            self.doubtful.append(&mut self.held);
+            self.standing = None;
+            self.looked = None;
         }
         for starting in &mut self.starting {
             if !known(&starting.since) {
@@ -222,45 +220,99 @@ impl Follow {
         }
     }
 
+    /// What is wanted and not held is staged; what is staged and not wanted is not.
+    fn settle_starts(&mut self, ring: &Ring) {
+        let wanted = &self.wanted;
+        self.starting
+            .retain(|starting| wanted.contains(&starting.scope));
+        for scope in wanted {
+            let starts = self.starting.iter().any(|start| start.scope == *scope);
+            // What is ending, ends first.
+            if !starts && !self.held.contains(scope) && !self.ending.contains(scope) {
+                self.starting.push(Starting::new(scope, ring.now()));
+            }
+        }
+    }
+
+    fn page(&mut self, resource: &Resource, source: &impl Source) -> Vec<Item> {
+        let (asking, doubtful) = (self.asking, &self.doubtful);
+        let asked = |scope: &Scope| asking && doubtful.contains(scope);
+        let pages = self.starting.iter_mut();
+        let mut pages = pages
+            .filter(|starting| !asked(&starting.scope))
+            .map(|starting| starting.page(resource, source));
+        pages.find(|items| !items.is_empty()).unwrap_or_default()
+    }
+
     /// The cut that is due, if the node lacks something that can be shown.
     fn cut(&mut self, ring: &Ring) -> Vec<Item> {
         let to = ring.now();
-        let unready = |starting: &Starting| {
-            let staged = matches!(starting.at, Cursor::End | Cursor::Shown);
-            !staged && self.doubtful.contains(&starting.scope)
-        };
-        if self.starting.iter().any(unready) {
-            return Vec::new();
-        }
-        let from = self.standing.clone();
-        let from = from.unwrap_or_else(|| Standing::complete(to.clone()));
-        let Ok(changes) = cut::changes(ring, &self.held, &from, to) else {
-            return Vec::new();
+        let unready = |scope: &&Scope| {
+            let ready = |starting: &Starting| {
+                starting.scope == **scope && matches!(starting.at, Cursor::End | Cursor::Shown)
+            };
+            self.wanted.contains(scope) && !self.starting.iter().any(ready)
         };
         // What alters something that is held needs a version that nobody was shown, and waits for
         // it. What only starts does not: a pod must not wait for its secrets.
-        let advanced = self.standing.is_none() || from.progress < *to;
-        if !advanced && !self.doubtful.is_empty() {
+        let advanced = self.reached.as_ref().is_none_or(|reached| reached < to);
+        let blocked = self.doubtful.iter().any(|scope| unready(&scope));
+        if blocked || (!advanced && !self.doubtful.is_empty()) {
             return Vec::new();
         }
+        self.settle_ends();
+        let parts = self
+            .standing
+            .as_ref()
+            .map(|standing| standing.parts.clone());
+        let from = Standing {
+            progress: self.base().unwrap_or_else(|| to.clone()),
+            parts: parts.unwrap_or_default(),
+        };
+        let Ok(changes) = cut::changes(ring, &self.held, &from, to) else {
+            return Vec::new();
+        };
         let mut items: Vec<Item> = changes.into_iter().map(Item::Change).collect();
         for starting in &mut self.starting {
             items.extend(starting.reset(ring));
         }
         let ends = self.ending.iter().cloned();
         items.extend(ends.map(|scope| Item::End { scope }));
-        let unfinished = !from.parts.is_empty();
-        let late = self.progress_due && advanced;
-        if items.is_empty() && !unfinished && !late {
-            return Vec::new();
+        if items.is_empty() && from.parts.is_empty() {
+            self.looked = self.standing.is_some().then(|| to.clone());
+            if !(self.progress_due && advanced) {
+                return Vec::new();
+            }
         }
-        self.cut = Some(Sending {
-            aim: to.clone(),
-            ending: self.ending.clone(),
-        });
+        self.cut = Some(to.clone());
+        self.reached = Some(to.clone());
         items.insert(0, Item::Cut { aim: to.clone() });
         items.push(Item::Progress { to: to.clone() });
         items
+    }
+
+    /// What is held and not wanted ends with the next cut, unless one before it is incomplete: what
+    /// the node has of that follows from the scopes for which it was made.
+    fn settle_ends(&mut self) {
+        let complete = self
+            .standing
+            .as_ref()
+            .is_none_or(|standing| standing.parts.is_empty());
+        if complete {
+            let wanted = &self.wanted;
+            let unwanted = |scope: &mut Scope| !wanted.contains(scope);
+            self.ending.extend(self.held.extract_if(.., unwanted));
+            self.ending.extend(self.doubtful.extract_if(.., unwanted));
+        }
+    }
+}
+
+/// Whether an object of this name could be in the scope.
+fn may_have(scope: &Scope, name: &ObjectName) -> bool {
+    match &scope.range {
+        Range::All | Range::Node(_) => true,
+        Range::Namespace(namespace) => name.namespace() == &**namespace,
+        Range::Name(own) => own == name,
     }
 }
 

@@ -100,23 +100,42 @@ impl Outbox {
         }
     }
 
-    /// The node holds these scopes of a resource, complete as its standing says. Nothing is held
-    /// where there is no standing that can be relied on.
-    pub fn stands(&mut self, resource: Resource, standing: Option<Standing>, held: Vec<Scope>) {
-        self.follows.insert(resource, Follow::new(standing, held));
+    /// The node holds these scopes of a resource, complete as its standing says. Where there is no
+    /// standing that can be relied on, all of it is doubtful; `reached` is the highest version that
+    /// the node has shown or was to show.
+    pub fn stands(
+        &mut self,
+        resource: Resource,
+        standing: Option<Standing>,
+        reached: Option<Version>,
+        held: Vec<Scope>,
+    ) {
+        if self.current.as_ref() == Some(&resource) {
+            self.queue.clear();
+        }
+        self.follows
+            .insert(resource, Follow::new(standing, reached, held));
     }
 
     /// The node is to hold these scopes of a resource from now on.
-    pub fn want(&mut self, resource: &Resource, scopes: &[Scope], source: &impl Source) {
-        let follow = self.follows.entry(resource.clone()).or_default();
-        if let Some(ring) = source.ring(resource) {
-            follow.want(scopes, ring.now());
+    pub fn want(&mut self, resource: &Resource, scopes: &[Scope]) {
+        self.follows
+            .entry(resource.clone())
+            .or_default()
+            .want(scopes);
+    }
+
+    /// The node is asked what it holds of a resource: until [`Outbox::repair`] is told what came of
+    /// it, nothing doubtful is sent anew.
+    pub fn ask(&mut self, resource: &Resource) {
+        if let Some(follow) = self.follows.get_mut(resource) {
+            follow.ask();
         }
     }
 
     /// What was found when the node was asked what it holds of a resource: with these repairs it
-    /// has what there was at `since`. What it holds needs then not be sent again.
-    pub fn repair(&mut self, resource: &Resource, since: &Version, repairs: &Repairs) {
+    /// has what there was at `since`, and needs not be sent it again. Without any, it is.
+    pub fn repair(&mut self, resource: &Resource, since: &Version, repairs: Option<&Repairs>) {
         if let Some(follow) = self.follows.get_mut(resource) {
             follow.repair(since, repairs);
         }
@@ -138,7 +157,7 @@ impl Outbox {
             if let Some(follow) = self.follows.get_mut(&sent.resource) {
                 follow.sent(&sent.item);
             }
-            let bytes = size(&delivery);
+            let bytes = delivery.size();
             let number = self.window.send(sent, bytes, now);
             return Some(Frame::Deliver { number, delivery });
         }
@@ -170,9 +189,9 @@ impl Outbox {
         source: &impl Source,
         now: Duration,
         answered: Duration,
-    ) -> Result<Vec<Frame>, Broken> {
-        let due = self.window.due(now, answered).into_iter();
-        due.map(|step| said_again(step, source)).collect()
+    ) -> Result<Option<Frame>, Broken> {
+        let due = self.window.due(now, answered);
+        due.map(|step| said_again(step, source)).transpose()
     }
 
     /// The node is to be told how far it is, also where nothing changed for it.
@@ -311,17 +330,6 @@ fn put(
         name: header.name.clone(),
         content: Content::new(&bytes, base),
     })
-}
-
-/// About how many bytes a delivery takes.
-fn size(delivery: &Delivery) -> usize {
-    const SMALL: usize = 64;
-    match delivery {
-        Delivery::Put { content, .. } | Delivery::Document { content, .. } => {
-            content.bytes.len() + SMALL
-        }
-        _ => SMALL,
-    }
 }
 
 fn meaning(sent: Sent, fate: Fate) -> Option<Settled> {

@@ -74,8 +74,8 @@ fn complete(shelf: &Shelf, plurals: &[&str]) -> Outbox {
     for plural in plurals {
         let resource = Resource::new("", plural);
         let standing = Some(Standing::complete(version(1)));
-        outbox.stands(resource.clone(), standing, vec![all()]);
-        outbox.want(&resource, &[all()], shelf);
+        outbox.stands(resource.clone(), standing, Some(version(1)), vec![all()]);
+        outbox.want(&resource, &[all()]);
     }
     outbox
 }
@@ -146,7 +146,7 @@ fn a_scope_that_starts_need_not_wait_for_a_version() {
     sent(&mut outbox, &shelf);
     let name = Scope::of(Range::Name(ObjectName::new("m", "token")));
     let secrets = Resource::new("", "secrets");
-    outbox.want(&secrets, &[all(), name], &shelf);
+    outbox.want(&secrets, &[all(), name]);
     assert_eq!(
         sent(&mut outbox, &shelf),
         ["stage", "secrets to 6", "reset from Staged", "Progress"]
@@ -154,14 +154,26 @@ fn a_scope_that_starts_need_not_wait_for_a_version() {
 }
 
 #[test]
-fn what_may_be_out_of_date_waits_for_a_version_that_nobody_was_shown() {
+fn what_goes_and_comes_back_before_the_next_cut_stays() {
     let mut shelf = Shelf::default();
     shelf.put("pods", "p", 6);
     let mut outbox = complete(&shelf, &["pods"]);
     sent(&mut outbox, &shelf);
     let pods = Resource::new("", "pods");
-    outbox.want(&pods, &[], &shelf);
-    outbox.want(&pods, &[all()], &shelf);
+    outbox.want(&pods, &[]);
+    outbox.want(&pods, &[all()]);
+    assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
+}
+
+#[test]
+fn what_may_be_out_of_date_waits_for_a_version_that_nobody_was_shown() {
+    let mut shelf = Shelf::default();
+    shelf.put("pods", "p", 6);
+    let mut outbox = Outbox::new(Limits::default());
+    let pods = Resource::new("", "pods");
+    outbox.stands(pods.clone(), None, Some(version(6)), vec![all()]);
+    outbox.want(&pods, &[all()]);
+    outbox.tell_progress();
     assert_eq!(sent(&mut outbox, &shelf), ["stage"]);
     shelf.rings.get_mut(&pods).unwrap().advance(&version(7));
     assert_eq!(
@@ -171,14 +183,33 @@ fn what_may_be_out_of_date_waits_for_a_version_that_nobody_was_shown() {
 }
 
 #[test]
+fn while_a_node_is_asked_what_it_holds_nothing_of_it_is_sent() {
+    let mut shelf = Shelf::default();
+    shelf.put("pods", "p", 6);
+    let mut outbox = Outbox::new(Limits::default());
+    let pods = Resource::new("", "pods");
+    outbox.stands(pods.clone(), None, Some(version(5)), vec![all()]);
+    outbox.want(&pods, &[all()]);
+    outbox.ask(&pods);
+    assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
+    let gone = ObjectName::new("n", "gone");
+    let elsewhere = ObjectName::new("m", "elsewhere");
+    let repairs = Repairs::from([(gone, None), (elsewhere, None)]);
+    outbox.repair(&pods, &version(6), Some(&repairs));
+    let words = sent(&mut outbox, &shelf);
+    assert_eq!(words[..2], ["pods to 6", "reset from Held"]);
+    assert_eq!(words.len(), 4, "{words:?}");
+}
+
+#[test]
 fn a_node_that_was_told_more_than_is_known_here_waits() {
     let mut shelf = Shelf::default();
     shelf.put("pods", "p", 6);
     let mut outbox = Outbox::new(Limits::default());
     let pods = Resource::new("", "pods");
     let ahead = Some(Standing::complete(version(9)));
-    outbox.stands(pods.clone(), ahead, vec![all()]);
-    outbox.want(&pods, &[], &shelf);
+    outbox.stands(pods.clone(), ahead, Some(version(9)), vec![all()]);
+    outbox.want(&pods, &[]);
     assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
     shelf.rings.get_mut(&pods).unwrap().advance(&version(9));
     assert_eq!(sent(&mut outbox, &shelf), ["pods to 9", "end", "Progress"]);

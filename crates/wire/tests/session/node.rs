@@ -59,7 +59,7 @@ impl Held for Disk {
 
 impl Node {
     /// Where it stands, as it says in a hello.
-    pub(crate) fn holdings(&self) -> Vec<(Holding, Vec<Scope>)> {
+    pub(crate) fn holdings(&self) -> Vec<Holding> {
         let empty = Shelf::default();
         let holding = |resource: Resource| {
             let table = self.disk.tables.get(&resource).unwrap_or(&empty);
@@ -68,14 +68,22 @@ impl Node {
                 digest.add(Member::of(&resource, &row.header));
             }
             let in_order = table.standing.as_ref().is_some_and(Standing::is_in_order);
-            let holding = Holding {
+            let standing = table.standing.clone();
+            let aims = standing.iter().flat_map(|at| at.parts.as_slice());
+            let aims = aims.map(|part| part.aim.clone());
+            Holding {
                 resource,
                 epoch: 0,
-                standing: table.standing.clone().filter(|_| in_order),
+                reached: standing
+                    .iter()
+                    .map(|at| at.shown().clone())
+                    .chain(aims)
+                    .max(),
+                scopes: table.held.clone(),
+                standing: standing.filter(|_| in_order),
                 objects: table.rows.len() as u64,
                 digest,
-            };
-            (holding, table.held.clone())
+            }
         };
         resources().map(holding).into()
     }

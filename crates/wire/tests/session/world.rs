@@ -155,14 +155,15 @@ impl World {
             rejections: 1 + self.chance.below(2) as u32,
             ..Limits::default()
         });
-        for (holding, held) in self.node.holdings() {
+        for holding in self.node.holdings() {
+            let held = holding.scopes;
             let resource = holding.resource;
             let ring = self.cluster.ring(&resource).unwrap();
             let digest = self.cluster.digest(&resource, &held);
             let member = |header: &object::Header| Member::of(&resource, header);
             let standing = holding.standing.filter(|standing| {
                 let known = cut::digest_at(ring, &held, standing, (digest, member));
-                known == Ok(holding.digest) && standing.shown() <= ring.now()
+                known == Ok(holding.digest)
             });
             self.seen.note(match &standing {
                 None => "restarted",
@@ -174,8 +175,8 @@ impl World {
                 format!("== {resource} stands at {standing:?} with {held}")
             });
             let doubtful = standing.is_none() && !held.is_empty();
-            outbox.stands(resource.clone(), standing, held);
-            outbox.want(&resource, &self.wanted, &self.cluster);
+            outbox.stands(resource.clone(), standing, holding.reached, held);
+            outbox.want(&resource, &self.wanted);
             if doubtful && self.chance.one_in(2) {
                 self.compare(&resource, holding.objects, &mut outbox);
             }
@@ -207,7 +208,7 @@ impl World {
         };
         let repairs = difference::repairs(resource, ours, (bits, &which), &entries).unwrap();
         let since = self.cluster.ring(resource).unwrap().now().clone();
-        outbox.repair(resource, &since, &repairs);
+        outbox.repair(resource, &since, Some(&repairs));
         self.seen.note("compared");
     }
 
@@ -276,7 +277,7 @@ impl World {
             self.link = None;
             return;
         };
-        for frame in &due {
+        for frame in due.iter() {
             self.seen.note(match frame {
                 Frame::Void { .. } => "void",
                 _ => "sent again",
@@ -305,7 +306,7 @@ impl World {
         trace(|| format!("== wanted: {}", trace::scopes(&self.wanted)));
         let Some(link) = &mut self.link else { return };
         for resource in resources() {
-            link.outbox.want(&resource, &self.wanted, &self.cluster);
+            link.outbox.want(&resource, &self.wanted);
         }
     }
 
