@@ -20,6 +20,8 @@ pub(crate) struct Cluster {
     pub(crate) tables: BTreeMap<Resource, Table>,
     version: u64,
     uids: u64,
+    /// Older versions whose bytes are kept.
+    old_max: usize,
 }
 
 pub(crate) struct Table {
@@ -49,15 +51,12 @@ pub(crate) fn scopes() -> [Scope; 4] {
 }
 
 const NAMES: [&str; 8] = ["a/x", "a/y", "a/z", "b/x", "b/y", "b/z", "c/x", "c/y"];
-/// Changes that the ring of a hub keeps.
-const STEPS_MAX: usize = 40;
-/// Older versions whose bytes are kept.
-const OLD_MAX: usize = 6;
 
 impl Cluster {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(chance: &mut Chance) -> Self {
+        let steps_max = [5, 40][chance.below(2)];
         let table = || Table {
-            ring: Ring::new(version(1), STEPS_MAX),
+            ring: Ring::new(version(1), steps_max),
             now: Rows::new(),
             old: Vec::new(),
             states: BTreeMap::from([(1, Rows::new())]),
@@ -66,6 +65,7 @@ impl Cluster {
             tables: resources().into_iter().map(|one| (one, table())).collect(),
             version: 1,
             uids: 0,
+            old_max: [1, 6][chance.below(2)],
         }
     }
 
@@ -107,7 +107,7 @@ impl Cluster {
         };
         if let Some(before) = &before {
             table.old.push(before.clone());
-            let many = table.old.len().saturating_sub(OLD_MAX);
+            let many = table.old.len().saturating_sub(self.old_max);
             table.old.drain(..many);
         }
         table.states.insert(at, table.now.clone());

@@ -16,12 +16,12 @@ use world::World;
 #[test]
 fn whatever_happens_the_node_shows_its_view_and_ends_with_it() {
     let from = std::env::var("SEED").map_or(0, |seed| seed.parse().unwrap());
-    let seeds = std::env::var("SEEDS").map_or(200, |seeds| seeds.parse().unwrap());
+    let seeds = std::env::var("SEEDS").map_or(500, |seeds| seeds.parse().unwrap());
     let mut seen = world::Seen::default();
     for seed in from..from + seeds {
         let mut world = World::new(Chance::new(seed));
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            for _ in 0..400 {
+            for _ in 0..500 {
                 world.step();
             }
             world.heal();

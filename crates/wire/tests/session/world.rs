@@ -34,6 +34,8 @@ struct Link {
     /// Messages on their way, encoded.
     down: VecDeque<Vec<u8>>,
     up: VecDeque<Vec<u8>>,
+    /// Of what the node was asked what it holds, and how many objects it said that these are.
+    asked: Vec<(Resource, u64)>,
 }
 
 /// What happened at least once.
@@ -66,10 +68,11 @@ impl Seen {
 }
 
 impl World {
-    pub(crate) fn new(chance: Chance) -> Self {
+    pub(crate) fn new(mut chance: Chance) -> Self {
+        let cluster = Cluster::new(&mut chance);
         Self {
             chance,
-            cluster: Cluster::new(),
+            cluster,
             node: Node::default(),
             wanted: vec![scopes()[0].clone()],
             link: None,
@@ -82,12 +85,14 @@ impl World {
     pub(crate) fn step(&mut self) {
         match self.chance.below(100) {
             0..22 => self.cluster.change(&mut self.chance),
-            22..45 => self.send(),
+            22..45 => drop(self.send()),
             45..63 => self.receive(),
             63..72 => self.answer(),
             72..84 => self.sync(),
             84..87 => self.node.flush(),
-            87..90 => self.connect(),
+            87..89 => self.connect(),
+            89 if self.chance.one_in(2) => self.compare(),
+            89 => self.tell_progress(),
             90..92 => self.change_view(),
             92..94 => self.wait(),
             94 if self.chance.one_in(2) => self.cluster.advance(),
@@ -104,9 +109,15 @@ impl World {
         if self.link.is_none() {
             self.connect();
         }
-        for _ in 0..2_000 {
-            self.cluster.advance();
-            self.send();
+        let mut quiet = false;
+        for round in 0..2_000 {
+            // For a while versions go on elsewhere, so that nothing need wait for one.
+            if round < 300 {
+                self.cluster.advance();
+                self.tell_progress();
+            }
+            self.compare();
+            let sent = self.send();
             self.receive();
             self.node.flush();
             self.sync();
@@ -114,25 +125,27 @@ impl World {
             if self.link.is_none() {
                 self.connect();
             }
-            if self.is_quiet() {
-                // What was given up is found by the next hello, as by a periodic sync.
-                if std::mem::take(&mut self.node.lacks) {
-                    self.connect();
-                }
-                self.link.as_mut().unwrap().outbox.tell_progress();
-                self.send();
-                if self.is_quiet() {
-                    break;
-                }
+            // What was given up is found by the next hello, as by a periodic sync.
+            if round >= 200 && std::mem::take(&mut self.node.lacks) {
+                self.connect();
+            }
+            quiet = round >= 300 && sent == 0 && self.is_quiet();
+            if quiet {
+                break;
             }
             self.wait();
         }
+        assert!(quiet, "it never ends");
         for resource in resources() {
             let now = self.cluster.ring(&resource).unwrap().now().clone();
             let view = self.cluster.view(&resource, &self.wanted, &now);
             let rows = self.node.disk.tables.get(&resource);
             let rows = rows.map(|table| table.rows.values().map(told).collect::<Vec<_>>());
             assert_eq!(rows.unwrap_or_default(), view, "{resource} in the end");
+            let held = self.node.disk.tables.get(&resource);
+            let held = held.map(|table| table.held.as_slice()).unwrap_or_default();
+            let same = held.len() == self.wanted.len();
+            assert!(same && held.iter().all(|scope| self.wanted.contains(scope)));
         }
     }
 
@@ -155,6 +168,7 @@ impl World {
             rejections: 1 + self.chance.below(2) as u32,
             ..Limits::default()
         });
+        let mut asked = Vec::new();
         for holding in self.node.holdings() {
             let held = holding.scopes;
             let resource = holding.resource;
@@ -178,18 +192,31 @@ impl World {
             outbox.stands(resource.clone(), standing, holding.reached, held);
             outbox.want(&resource, &self.wanted);
             if doubtful && self.chance.one_in(2) {
-                self.compare(&resource, holding.objects, &mut outbox);
+                outbox.ask(&resource);
+                asked.push((resource, holding.objects));
             }
         }
         self.link = Some(Link {
             outbox,
             down: VecDeque::new(),
             up: VecDeque::new(),
+            asked,
         });
     }
 
-    /// Asks the node what it holds, and finds what must be put right.
-    fn compare(&mut self, resource: &Resource, objects: u64, outbox: &mut Outbox) {
+    fn tell_progress(&mut self) {
+        if let Some(link) = &mut self.link {
+            link.outbox.tell_progress();
+        }
+    }
+
+    /// The node has said what it holds: what must be put right is found.
+    fn compare(&mut self) {
+        let Some(link) = &mut self.link else { return };
+        let Some((resource, objects)) = link.asked.pop() else {
+            return;
+        };
+        let resource = &resource;
         let bits = difference::bits_for(objects);
         let mut ask = Ask {
             resource: resource.clone(),
@@ -208,18 +235,21 @@ impl World {
         };
         let repairs = difference::repairs(resource, ours, (bits, &which), &entries).unwrap();
         let since = self.cluster.ring(resource).unwrap().now().clone();
-        outbox.repair(resource, &since, Some(&repairs));
+        link.outbox.repair(resource, &since, Some(&repairs));
         self.seen.note("compared");
     }
 
-    fn send(&mut self) {
-        let Some(link) = &mut self.link else { return };
+    /// Sends some of what is due, and says how much.
+    fn send(&mut self) -> usize {
+        let Some(link) = &mut self.link else { return 0 };
+        let before = link.down.len();
         while let Some(frame) = link.outbox.next(&self.cluster, self.now) {
             link.down.push_back(encoded(&frame));
             if self.chance.one_in(4) {
                 break;
             }
         }
+        link.down.len() - before
     }
 
     fn receive(&mut self) {
