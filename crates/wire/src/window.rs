@@ -174,8 +174,9 @@ impl<T> Window<T> {
         Ok(Some(Step::Void { number, what }))
     }
 
-    /// What is due now: the first that is not answered, if anything. A link keeps its order, so what
-    /// follows it cannot be lost alone. `answered` is when the last ping was sent that was answered.
+    /// What is due now: the first that is not answered, if anything. A link keeps its order, so
+    /// what follows it cannot be lost alone. `answered` is when the last ping was sent that was
+    /// answered.
     pub fn due(&mut self, now: Duration, answered: Duration) -> Option<Step<'_, T>> {
         let Limits {
             retry_after,

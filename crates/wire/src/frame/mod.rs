@@ -15,7 +15,7 @@ use object::header::NAME_BYTES_MAX;
 use crate::digest::Digest;
 
 pub use deliver::{Delivery, From, SMALL_BYTES};
-pub use hello::{HOLDINGS_MAX, Hello, Holding, Welcome, common};
+pub use hello::{HOLDINGS_MAX, Hello, Holding, SCOPES_MAX, Welcome, common};
 pub use tell::{Ask, Tell, Told};
 
 /// Bytes of a message before the hello was answered.

@@ -69,7 +69,7 @@ fn all() -> Scope {
 }
 
 /// An outbox for a node that holds everything of these resources at version 1.
-fn complete(shelf: &Shelf, plurals: &[&str]) -> Outbox {
+fn complete(plurals: &[&str]) -> Outbox {
     let mut outbox = Outbox::new(Limits::default());
     for plural in plurals {
         let resource = Resource::new("", plural);
@@ -104,7 +104,7 @@ fn a_resource_that_changes_all_the_time_does_not_hold_up_the_others() {
     let mut shelf = Shelf::default();
     shelf.put("configmaps", "a", 5);
     shelf.put("pods", "p", 6);
-    let mut outbox = complete(&shelf, &["configmaps", "pods"]);
+    let mut outbox = complete(&["configmaps", "pods"]);
     let mut words = Vec::new();
     for at in 10..16 {
         let frame = outbox.next(&shelf, Duration::ZERO).expect("there is more");
@@ -124,7 +124,7 @@ fn a_resource_that_changes_all_the_time_does_not_hold_up_the_others() {
 fn what_changed_is_sent_once_and_then_nothing() {
     let mut shelf = Shelf::default();
     shelf.put("pods", "p", 6);
-    let mut outbox = complete(&shelf, &["pods"]);
+    let mut outbox = complete(&["pods"]);
     assert_eq!(
         sent(&mut outbox, &shelf),
         ["pods to 6", "put n/p", "Progress"]
@@ -142,7 +142,7 @@ fn what_changed_is_sent_once_and_then_nothing() {
 fn a_scope_that_starts_need_not_wait_for_a_version() {
     let mut shelf = Shelf::default();
     shelf.put("secrets", "s", 6);
-    let mut outbox = complete(&shelf, &["secrets"]);
+    let mut outbox = complete(&["secrets"]);
     sent(&mut outbox, &shelf);
     let name = Scope::of(Range::Name(ObjectName::new("m", "token")));
     let secrets = Resource::new("", "secrets");
@@ -157,7 +157,7 @@ fn a_scope_that_starts_need_not_wait_for_a_version() {
 fn what_goes_and_comes_back_before_the_next_cut_stays() {
     let mut shelf = Shelf::default();
     shelf.put("pods", "p", 6);
-    let mut outbox = complete(&shelf, &["pods"]);
+    let mut outbox = complete(&["pods"]);
     sent(&mut outbox, &shelf);
     let pods = Resource::new("", "pods");
     outbox.want(&pods, &[]);
@@ -219,7 +219,7 @@ fn a_node_that_was_told_more_than_is_known_here_waits() {
 fn progress_is_told_when_it_is_asked_for() {
     let mut shelf = Shelf::default();
     shelf.put("pods", "p", 6);
-    let mut outbox = complete(&shelf, &["pods"]);
+    let mut outbox = complete(&["pods"]);
     sent(&mut outbox, &shelf);
     let pods = Resource::new("", "pods");
     shelf.rings.get_mut(&pods).unwrap().advance(&version(8));
