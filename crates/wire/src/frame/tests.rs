@@ -111,12 +111,51 @@ fn every_frame() -> Vec<Frame> {
             words: "words".into(),
         });
     }
+    all.extend(every_word_of_a_stream());
+    for queue in (1..6).map(Queue::from_number) {
+        all.push(Frame::Report(Report {
+            queue,
+            series: 0xfeed,
+            number: 7,
+            key: "n/a".into(),
+            bytes: Bytes::from_static(b"{}"),
+        }));
+        all.push(Frame::Reported(Reported {
+            queue,
+            series: 0xfeed,
+            number: u64::MAX,
+        }));
+    }
     let deliveries = every_delivery().into_iter();
     all.extend(deliveries.map(|delivery| Frame::Deliver {
         number: 300,
         delivery,
     }));
     all
+}
+
+fn every_word_of_a_stream() -> Vec<Frame> {
+    let open = Said::Open {
+        purpose: "api".into(),
+        window: 65_536,
+    };
+    let with = |bytes, end| Said::Data { bytes, end };
+    let mut said = vec![
+        open,
+        with(Bytes::from_static(b"some"), End::More),
+        with(Bytes::new(), End::Last),
+        Said::Window { bytes: 32_768 },
+    ];
+    said.extend((1..6).map(|number| Said::Close {
+        cause: Cause::from_number(number),
+        words: "words".into(),
+    }));
+    let id = |index| u64::try_from(index).unwrap() + 1;
+    let frame = |(index, said)| Frame::Stream {
+        id: id(index),
+        said,
+    };
+    said.into_iter().enumerate().map(frame).collect()
 }
 
 fn every_delivery() -> Vec<Delivery> {
@@ -281,6 +320,32 @@ fn names_that_lead_elsewhere_are_refused() {
             "{name:?}"
         );
     }
+}
+
+#[test]
+fn a_purpose_a_key_and_a_report_have_a_limit() {
+    let refused = |frame| frames(&message(&[frame]), MESSAGE_BYTES_MAX).is_err();
+    let open = |bytes: usize| Frame::Stream {
+        id: 1,
+        said: Said::Open {
+            purpose: "x".repeat(bytes).into(),
+            window: 1,
+        },
+    };
+    let report = |key: usize, bytes: usize| {
+        Frame::Report(Report {
+            queue: Queue::Events,
+            series: 1,
+            number: 1,
+            key: "x".repeat(key).into(),
+            bytes: vec![0; bytes].into(),
+        })
+    };
+    assert!(!refused(open(PURPOSE_BYTES_MAX)));
+    assert!(refused(open(PURPOSE_BYTES_MAX + 1)));
+    assert!(!refused(report(KEY_BYTES_MAX, REPORT_BYTES_MAX)));
+    assert!(refused(report(KEY_BYTES_MAX + 1, 1)));
+    assert!(refused(report(1, REPORT_BYTES_MAX + 1)));
 }
 
 #[test]
