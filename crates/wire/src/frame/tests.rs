@@ -76,6 +76,31 @@ fn every_frame() -> Vec<Frame> {
         Frame::Ack { number: u64::MAX },
         Frame::Void { number: 4 },
     ];
+    all.extend(every_question());
+    for number in 1..8 {
+        all.push(Frame::Bye(Bye {
+            reason: Reason::from_number(number),
+            words: "words".into(),
+            wait_seconds: 30,
+        }));
+        all.push(Frame::Reject {
+            number,
+            fault: Fault::from_number(number),
+            words: "words".into(),
+        });
+    }
+    all.extend(every_word_of_a_stream());
+    all.extend(every_report());
+    let deliveries = every_delivery().into_iter();
+    all.extend(deliveries.map(|delivery| Frame::Deliver {
+        number: 300,
+        delivery,
+    }));
+    all
+}
+
+fn every_question() -> Vec<Frame> {
+    let mut all = Vec::new();
     let resource = || Resource::new("", "pods");
     for entries_of in [None, Some(vec![0, 3])] {
         all.push(Frame::Ask(Ask {
@@ -99,19 +124,11 @@ fn every_frame() -> Vec<Frame> {
             told,
         }));
     }
-    for number in 1..8 {
-        all.push(Frame::Bye(Bye {
-            reason: Reason::from_number(number),
-            words: "words".into(),
-            wait_seconds: 30,
-        }));
-        all.push(Frame::Reject {
-            number,
-            fault: Fault::from_number(number),
-            words: "words".into(),
-        });
-    }
-    all.extend(every_word_of_a_stream());
+    all
+}
+
+fn every_report() -> Vec<Frame> {
+    let mut all = Vec::new();
     for queue in (1..6).map(Queue::from_number) {
         all.push(Frame::Report(Report {
             queue,
@@ -126,11 +143,6 @@ fn every_frame() -> Vec<Frame> {
             number: u64::MAX,
         }));
     }
-    let deliveries = every_delivery().into_iter();
-    all.extend(deliveries.map(|delivery| Frame::Deliver {
-        number: 300,
-        delivery,
-    }));
     all
 }
 
