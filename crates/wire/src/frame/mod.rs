@@ -6,6 +6,8 @@
 
 mod deliver; // a delivery <-> bytes
 mod hello; // the first words of both sides
+mod report; // an entry of a queue that goes up <-> bytes
+mod stream; // what is said of a stream <-> bytes
 mod tell; // what is held, bucket by bucket
 
 use object::Resource;
@@ -16,6 +18,8 @@ use crate::digest::Digest;
 
 pub use deliver::{Delivery, From, SMALL_BYTES};
 pub use hello::{HOLDINGS_MAX, Hello, Holding, SCOPES_MAX, Welcome, common};
+pub use report::{Form, KEY_BYTES_MAX, Queue, REPORT_BYTES_MAX, Report, Reported};
+pub use stream::{Cause, End, PURPOSE_BYTES_MAX, Said};
 pub use tell::{Ask, Tell, Told};
 
 /// Bytes of a message before the hello was answered.
@@ -78,6 +82,17 @@ pub enum Frame {
     Ask(Ask),
     /// That is what.
     Tell(Tell),
+    /// Something about a stream.
+    Stream {
+        /// Which one: odd if the agent opened it, even if the hub did.
+        id: u64,
+        /// What is said of it.
+        said: Said,
+    },
+    /// The node reports something.
+    Report(Report),
+    /// The hub has it.
+    Reported(Reported),
 }
 
 /// The end of a session.
@@ -225,6 +240,15 @@ impl Frame {
                 tell.encode(out);
                 TELL
             }
+            Self::Stream { id, said } => said.encode(*id, out),
+            Self::Report(report) => {
+                report.encode(out);
+                REPORT
+            }
+            Self::Reported(reported) => {
+                reported.encode(out);
+                REPORTED
+            }
         }
     }
 
@@ -275,6 +299,12 @@ impl Frame {
             },
             ASK => Self::Ask(Ask::decode(taker)?),
             TELL => Self::Tell(Tell::decode(taker)?),
+            OPEN | DATA | WINDOW | CLOSE => Self::Stream {
+                id: taker.number()?,
+                said: Said::decode(kind, taker)?,
+            },
+            REPORT => Self::Report(Report::decode(taker)?),
+            REPORTED => Self::Reported(Reported::decode(taker)?),
             _ => return Ok(None),
         }))
     }
@@ -354,7 +384,7 @@ impl Fault {
 }
 
 /// Words for people, as long as they may be.
-fn cut(words: &str) -> &str {
+pub(crate) fn cut(words: &str) -> &str {
     &words[..words.floor_char_boundary(WORDS_BYTES_MAX)]
 }
 
@@ -383,6 +413,12 @@ const REJECT: u64 = 15;
 const VOID: u64 = 17;
 const ASK: u64 = 19;
 const TELL: u64 = 21;
+const OPEN: u64 = 31;
+const DATA: u64 = 33;
+const WINDOW: u64 = 35;
+const CLOSE: u64 = 37;
+const REPORT: u64 = 41;
+const REPORTED: u64 = 43;
 
 #[cfg(test)]
 mod tests;

@@ -79,7 +79,7 @@ fn every_frame() -> Vec<Frame> {
         Frame::Ack { number: u64::MAX },
         Frame::Void { number: 4 },
     ];
-    all.extend(questions());
+    all.extend(every_question());
     for number in 1..8 {
         all.push(Frame::Bye(Bye {
             reason: Reason::from_number(number),
@@ -92,6 +92,8 @@ fn every_frame() -> Vec<Frame> {
             words: "words".into(),
         });
     }
+    all.extend(every_word_of_a_stream());
+    all.extend(every_report());
     let deliveries = every_delivery().into_iter();
     all.extend(deliveries.map(|delivery| Frame::Deliver {
         number: 300,
@@ -101,7 +103,7 @@ fn every_frame() -> Vec<Frame> {
 }
 
 /// What is asked and told about what is held.
-fn questions() -> Vec<Frame> {
+fn every_question() -> Vec<Frame> {
     let mut all = Vec::new();
     let resource = || Resource::new("", "pods");
     for entries_of in [None, Some(vec![0, 3])] {
@@ -127,6 +129,49 @@ fn questions() -> Vec<Frame> {
         }));
     }
     all
+}
+
+fn every_report() -> Vec<Frame> {
+    let mut all = Vec::new();
+    for queue in (1..6).map(Queue::from_number) {
+        all.push(Frame::Report(Report {
+            queue,
+            series: 0xfeed,
+            number: 7,
+            key: "n/a".into(),
+            bytes: Bytes::from_static(b"{}"),
+        }));
+        all.push(Frame::Reported(Reported {
+            queue,
+            series: 0xfeed,
+            number: u64::MAX,
+        }));
+    }
+    all
+}
+
+fn every_word_of_a_stream() -> Vec<Frame> {
+    let open = Said::Open {
+        purpose: "api".into(),
+        window: 65_536,
+    };
+    let with = |bytes, end| Said::Data { bytes, end };
+    let mut said = vec![
+        open,
+        with(Bytes::from_static(b"some"), End::More),
+        with(Bytes::new(), End::Last),
+        Said::Window { bytes: 32_768 },
+    ];
+    said.extend((1..6).map(|number| Said::Close {
+        cause: Cause::from_number(number),
+        words: "words".into(),
+    }));
+    let id = |index| u64::try_from(index).unwrap() + 1;
+    let frame = |(index, said)| Frame::Stream {
+        id: id(index),
+        said,
+    };
+    said.into_iter().enumerate().map(frame).collect()
 }
 
 fn every_delivery() -> Vec<Delivery> {
@@ -291,6 +336,32 @@ fn names_that_lead_elsewhere_are_refused() {
             "{name:?}"
         );
     }
+}
+
+#[test]
+fn a_purpose_a_key_and_a_report_have_a_limit() {
+    let refused = |frame| frames(&message(&[frame]), MESSAGE_BYTES_MAX).is_err();
+    let open = |bytes: usize| Frame::Stream {
+        id: 1,
+        said: Said::Open {
+            purpose: "x".repeat(bytes).into(),
+            window: 1,
+        },
+    };
+    let report = |key: usize, bytes: usize| {
+        Frame::Report(Report {
+            queue: Queue::Events,
+            series: 1,
+            number: 1,
+            key: "x".repeat(key).into(),
+            bytes: vec![0; bytes].into(),
+        })
+    };
+    assert!(!refused(open(PURPOSE_BYTES_MAX)));
+    assert!(refused(open(PURPOSE_BYTES_MAX + 1)));
+    assert!(!refused(report(KEY_BYTES_MAX, REPORT_BYTES_MAX)));
+    assert!(refused(report(KEY_BYTES_MAX + 1, 1)));
+    assert!(refused(report(1, REPORT_BYTES_MAX + 1)));
 }
 
 #[test]
