@@ -1,5 +1,7 @@
 //! WebSocket over streams: against another implementation, against itself, and against bad peers.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod peer; // tungstenite at the other end, in both roles
 mod stream; // what a stream can do to us: pieces, pauses, ends
 mod secure; // below it TLS, as in production
