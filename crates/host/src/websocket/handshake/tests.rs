@@ -1,5 +1,7 @@
 //! Who is let in, who is not, and what a client makes of the answer.
 
+use proptest::prelude::*;
+
 use super::head::HEAD_BYTES_MAX;
 use super::*;
 
@@ -218,4 +220,24 @@ fn a_host_cannot_smuggle_fields_into_the_request() {
         assert_eq!(KEY.request(host), Err(NotAHost));
     }
     assert!(KEY.request("[::1]:443").is_ok() && KEY.request("10.0.0.1").is_ok());
+}
+
+proptest! {
+    #[test]
+    fn a_request_with_a_flaw_is_refused_or_understood_and_never_more(
+        at: prop::sample::Index,
+        flaw in prop_oneof![any::<u8>(), Just(b'\r'), Just(b'\n'), Just(b':'), Just(b' ')],
+    ) {
+        let mut flawed = request().into_bytes();
+        let at = at.index(flawed.len());
+        flawed[at] = flaw;
+        if let Ok(key) = Key::read_request(&flawed) {
+            prop_assert_eq!(Key::read_request(&key.request("hub").unwrap()), Ok(key));
+        }
+        let mut flawed = KEY.response();
+        let at = at % flawed.len();
+        flawed[at] = flaw;
+        let _ = KEY.read_response(&flawed);
+        let _ = Key::read_request(&flawed);
+    }
 }

@@ -256,4 +256,28 @@ proptest! {
         prop_assert!(pings.iter().all(|said| *said == Received::Ping(ping.clone().into())));
         prop_assert_eq!(incoming.held_bytes(), 0);
     }
+
+    #[test]
+    fn any_bytes_mean_the_same_whole_and_in_pieces(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..400),
+        first in prop_oneof![Just(0x82), Just(0x02), Just(0x88), Just(0x89), any::<u8>()],
+        piece_bytes in 1..40_usize,
+    ) {
+        // Most heads of random bytes are wrong at once: these get further.
+        bytes.splice(..0, [first, 0x80 | 20]);
+        let (mut whole, mut cut) = (Incoming::new(Role::Client), Incoming::new(Role::Client));
+        let mut said = Ok(Vec::new());
+        for piece in bytes.chunks(piece_bytes) {
+            let Ok(so_far) = &mut said else { break };
+            match read(&mut cut, piece) {
+                Ok(more) => so_far.extend(more),
+                Err(violation) => said = Err(violation),
+            }
+            if cut.end().is_some() {
+                break;
+            }
+        }
+        prop_assert_eq!(read(&mut whole, &bytes), said);
+        prop_assert_eq!(whole.held_bytes(), cut.held_bytes());
+    }
 }
