@@ -1,5 +1,5 @@
-//! Reports and acks in any order: what is held stays bounded, a hub takes no number twice and acks only
-//! what was done.
+//! Reports and acks in any order: what is held stays bounded, a hub takes no number twice and acks
+//! only what was done.
 
 #![no_main]
 

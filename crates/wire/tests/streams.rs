@@ -1,5 +1,5 @@
-//! Two ends with a link between them, and whatever their users do: all bytes arrive, in order, within
-//! what was granted, and nothing stands still for ever.
+//! Two ends with a link between them, and whatever their users do: all bytes arrive, in order,
+//! within what was granted, and nothing stands still for ever.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -103,7 +103,8 @@ impl Collected {
         collected
     }
 
-    /// How far each queue is: kept by the hub if it can, and told to the node when a session begins.
+    /// How far each queue is: kept by the hub if it can, and told to the node when a session
+    /// begins.
     pub fn marks(&self) -> [Reported; 4] {
         let mut index = 0;
         Queue::ALL.map(|queue| {
@@ -115,9 +116,9 @@ impl Collected {
 
     /// A session begins. Returns what the node is told after the welcome.
     ///
-    /// What the hub was doing about reports of the session before is done by now or was broken off:
-    /// what is not done comes again. So no more than a window of them is ever being done, and nothing
-    /// old overtakes what this session brings.
+    /// What the hub was doing about reports of the session before is done by now or was broken
+    /// off: what is not done comes again. So no more than a window of them is ever being done, and
+    /// nothing old overtakes what this session brings.
     pub fn begin(&mut self) -> [Reported; 4] {
         for mark in &mut self.queues {
             mark.next = Next::Any;
@@ -137,7 +138,8 @@ impl Collected {
         self.mark(report.queue).ok_or(no_queue)?.take(form, report)
     }
 
-    /// A report is where it belongs, or never will be. Returns what the node is told, if that is news.
+    /// A report is where it belongs, or never will be. Returns what the node is told, if that is
+    /// news.
     pub fn done(&mut self, queue: Queue, series: u64, number: u64) -> Option<Reported> {
         let mark = self.mark(queue).filter(|mark| mark.series == series)?;
         mark.undone.remove(&number);

@@ -5,10 +5,10 @@
 //! room for another, whoever brings it is told so and has to wait. Nothing is dropped here.
 //!
 //! An entry counts once it is on disk: [`Reports::push`] gives what is to be written,
-//! [`Reports::stored`] takes the word that it was, and nothing is sent before. The caller writes in
-//! the order in which it was given things, so that after a crash the disk has all of them up to some
-//! point. The hub acks what is where it belongs; then it can be forgotten. After a break everything
-//! that was not acked is sent again, and the hub ([`Collected`]) ignores what it has.
+//! [`Reports::stored`] takes the word that it was, and nothing is sent before. The caller writes
+//! in the order in which it was given things, so that after a crash the disk has all of them up to
+//! some point. The hub acks what is where it belongs; then it can be forgotten. After a break
+//! everything that was not acked is sent again, and the hub ([`Collected`]) ignores what it has.
 
 mod collected; // reports -> those that are new, and how far they are done
 mod lane; // one queue
@@ -84,8 +84,8 @@ pub struct Persist {
     pub instead_of: Option<u64>,
 }
 
-/// What the disk needs not keep any more. That there was something must not be forgotten: the number
-/// is kept, and in the order of the writes.
+/// What the disk needs not keep any more. That there was something must not be forgotten: the
+/// number is kept, and in the order of the writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forget {
     /// The queue.
@@ -148,8 +148,8 @@ impl Reports {
         }
     }
 
-    /// The queues as they are on disk: what was forgotten last of each, and the entries. All of them
-    /// are taken, whatever the limits.
+    /// The queues as they are on disk: what was forgotten last of each, and the entries. All of
+    /// them are taken, whatever the limits.
     pub fn restore(
         series: u64,
         limits: Limits,
@@ -217,8 +217,8 @@ impl Reports {
         self.lanes.iter_mut().for_each(|lane| lane.lost(stored));
     }
 
-    /// Gives the next report that goes out now: a queue after the other, and of each what is on disk
-    /// and has room in its window.
+    /// Gives the next report that goes out now: a queue after the other, and of each what is on
+    /// disk and has room in its window.
     pub fn send(&mut self) -> Option<Report> {
         let count = self.lanes.len();
         let mut turns = (1..=count).map(|step| (self.turn + step) % count);

@@ -1,11 +1,12 @@
-//! Streams of bytes beside the deliveries: requests of a node through the hub, logs and terminals the
-//! other way.
+//! Streams of bytes beside the deliveries: requests of a node through the hub, logs and terminals
+//! the other way.
 //!
-//! Either end opens them, both ends write. Nobody sends more than the other has granted, so a reader
-//! that stands still stops its own stream and no other. What waits to be sent is given out in turn,
-//! a chunk of each stream; and a session asks for it only when it has nothing else to send: first
-//! what is said about the session itself (pings, acks), then deliveries, then streams. So no stream
-//! starves another, and none delays a change by more than the chunk that was on its way.
+//! Either end opens them, both ends write. Nobody sends more than the other has granted, so a
+//! reader that stands still stops its own stream and no other. What waits to be sent is given out
+//! in turn, a chunk of each stream; and a session asks for it only when it has nothing else to
+//! send: first what is said about the session itself (pings, acks), then deliveries, then streams.
+//! So no stream starves another, and none delays a change by more than the chunk that was on its
+//! way.
 //!
 //! Streams live as long as their session. What was on its way when the link broke is lost, and
 //! whoever used the stream is told that it broke; that is how it is with any connection.
@@ -78,8 +79,8 @@ pub struct Streams {
     announced: u64,
     /// The last that the peer opened.
     last: u64,
-    /// What is sent before any bytes: opens, windows and closes, in the order in which they came up.
-    /// A stream has at most one open or close and two windows in it.
+    /// What is sent before any bytes: opens, windows and closes, in the order in which they came
+    /// up. A stream has at most one open or close and two windows in it.
     first: VecDeque<(u64, Said)>,
     /// The stream that had its turn.
     turn: u64,
@@ -338,8 +339,8 @@ impl Streams {
     /// What is sent next: whatever opens, grants and closes, then a chunk of at most `bytes_max`
     /// bytes of the next stream that has some and may send them.
     ///
-    /// A session asks this only when it has neither anything to say about itself nor a delivery that
-    /// may go now.
+    /// A session asks this only when it has neither anything to say about itself nor a delivery
+    /// that may go now.
     pub fn next(&mut self, bytes_max: usize) -> Option<Frame> {
         if let Some((id, said)) = self.first.pop_front() {
             if matches!(said, Said::Open { .. }) {
