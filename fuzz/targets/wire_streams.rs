@@ -21,14 +21,17 @@ fuzz_target!(|input: (u8, &[u8])| {
     };
     let mut streams = Streams::new(side, limits);
     let mut credit: BTreeMap<u64, u64> = BTreeMap::new();
-    for id in (0..how % 8).filter_map(|_| streams.open("fuzz").ok()) {
+    for _ in 0..how % 8 {
+        let Ok(id) = streams.open("fuzz") else { break };
         credit.insert(id, UNASKED_BYTES);
         assert!(streams.write(id, &[7; 20_000]).is_ok());
     }
     for (turn, frame) in read.into_iter().enumerate() {
         // Other frames stand for what the user of this end does.
         let Frame::Stream { id, said } = frame else {
-            streams.open("another").ok().map(|id| credit.insert(id, UNASKED_BYTES));
+            if let Ok(id) = streams.open("another") {
+                credit.insert(id, UNASKED_BYTES);
+            }
             continue;
         };
         match &said {
@@ -39,7 +42,9 @@ fuzz_target!(|input: (u8, &[u8])| {
             }
             Said::Data { .. } | Said::Close { .. } => {}
         }
-        let Ok(event) = streams.take(id, said) else { return };
+        let Ok(event) = streams.take(id, said) else {
+            return;
+        };
         match event {
             Some(Event::Opened { id, .. }) if turn % 5 == 4 => {
                 streams.close(id, Cause::NotServed, "no");
