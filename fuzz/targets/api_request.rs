@@ -17,7 +17,7 @@ fuzz_target!(|input: (&str, &str, &str)| {
     }
     if let Ok(query) = Query::parse(query) {
         let _ = ListOptions::parse(&query);
-        let _ = WatchOptions::parse(&query, "", "pods");
+        let _ = WatchOptions::parse(&query);
     }
     let _ = Form::negotiate(other, false);
     let _ = deadline(other);
