@@ -224,6 +224,23 @@ fn deletions_come_at_versions_of_their_own() {
 }
 
 #[test]
+fn the_event_of_a_nodes_own_write_comes_in_its_place() {
+    // The node wrote K through the hub and knows K@120 from the answer. Shown at once, a client that
+    // was cut off at 120 would never hear of J@110.
+    let mut cluster = Cluster::new(99);
+    cluster.put("k", "u1", 90, "red");
+    let mut node = Node::new();
+    let all = lacking(&cluster, &node);
+    node.take(&all, 1, &cluster.ring.now().clone());
+    cluster.put("j", "u2", 110, "red");
+    cluster.put("k", "u1", 120, "red");
+    assert_eq!(
+        in_words(&lacking(&cluster, &node)),
+        ["j@110 u2", "k@120 u1"]
+    );
+}
+
+#[test]
 fn what_was_made_anew_goes_first_and_then_comes() {
     let mut cluster = Cluster::new(99);
     cluster.put("k", "old", 2, "red");

@@ -156,7 +156,11 @@ impl Follow {
             items = self.page(resource, source);
             self.paged = !items.is_empty();
         }
-        items
+        // That there is no further page may be what a cut waited for.
+        match items.is_empty() {
+            true => self.cut(ring),
+            false => items,
+        }
     }
 
     /// Notes what was sent.

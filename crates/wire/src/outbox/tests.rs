@@ -55,8 +55,21 @@ impl Source for Shelf {
         );
         self.bytes.get(&key).cloned()
     }
-    fn page(&self, _: &Resource, _: &Scope, _: Option<&ObjectName>) -> Vec<Arc<Header>> {
-        Vec::new()
+    fn page(
+        &self,
+        resource: &Resource,
+        scope: &Scope,
+        after: Option<&ObjectName>,
+    ) -> Vec<Arc<Header>> {
+        let ring = &self.rings[resource];
+        let steps = ring.between(ring.floor(), ring.now()).unwrap();
+        let newest = steps.map(|step| (&step.name, step.after.clone()));
+        let newest: BTreeMap<_, _> = newest.collect();
+        let inside = newest.into_values().flatten();
+        let inside = inside.filter(|header| scope.contains(header));
+        inside
+            .filter(|header| after.is_none_or(|after| header.name > *after))
+            .collect()
     }
 }
 
@@ -154,6 +167,40 @@ fn a_scope_that_starts_need_not_wait_for_a_version() {
 }
 
 #[test]
+fn an_old_object_that_enters_comes_by_a_reset_and_not_as_a_change() {
+    // A secret at version 3 enters when its pod does, at 100. As a change it would send a client
+    // that resumes into the past.
+    let mut shelf = Shelf::default();
+    shelf.put("secrets", "token", 3);
+    let secrets = Resource::new("", "secrets");
+    shelf
+        .rings
+        .get_mut(&secrets)
+        .unwrap()
+        .advance(&version(100));
+    let mut outbox = Outbox::new(Limits::default());
+    let at = version(100);
+    outbox.stands(
+        secrets.clone(),
+        Some(Standing::complete(at.clone())),
+        Some(at),
+        vec![],
+    );
+    let token = Scope::of(Range::Name(ObjectName::new("n", "token")));
+    outbox.want(&secrets, &[token]);
+    assert_eq!(
+        sent(&mut outbox, &shelf),
+        [
+            "stage",
+            "put n/token",
+            "secrets to 100",
+            "reset from Staged",
+            "Progress"
+        ]
+    );
+}
+
+#[test]
 fn what_goes_and_comes_back_before_the_next_cut_stays() {
     let mut shelf = Shelf::default();
     shelf.put("pods", "p", 6);
@@ -174,7 +221,7 @@ fn what_may_be_out_of_date_waits_for_a_version_that_nobody_was_shown() {
     outbox.stands(pods.clone(), None, Some(version(6)), vec![all()]);
     outbox.want(&pods, &[all()]);
     outbox.tell_progress();
-    assert_eq!(sent(&mut outbox, &shelf), ["stage"]);
+    assert_eq!(sent(&mut outbox, &shelf), ["stage", "put n/p"]);
     shelf.rings.get_mut(&pods).unwrap().advance(&version(7));
     assert_eq!(
         sent(&mut outbox, &shelf),
