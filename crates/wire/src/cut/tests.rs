@@ -225,8 +225,8 @@ fn deletions_come_at_versions_of_their_own() {
 
 #[test]
 fn the_event_of_a_nodes_own_write_comes_in_its_place() {
-    // The node wrote K through the hub and knows K@120 from the answer. Shown at once, a client that
-    // was cut off at 120 would never hear of J@110.
+    // The node wrote K through the hub and knows K@120 from the answer. Shown at once, a client
+    // that was cut off at 120 would never hear of J@110.
     let mut cluster = Cluster::new(99);
     cluster.put("k", "u1", 90, "red");
     let mut node = Node::new();

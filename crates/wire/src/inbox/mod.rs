@@ -265,7 +265,7 @@ impl Inbox {
                     from,
                 },
                 _,
-            ) if !within => {
+            ) => {
                 self.hand_on(number - 1, Complete::No, actions);
                 self.open = Some(Open::stage(number, (resource, epoch), scope, from));
             }

@@ -283,7 +283,6 @@ fn parts_that_do_not_belong_there_end_the_session() {
         scope: Scope::all(),
         from: From::Nothing,
     };
-    assert!(out_of_place(vec![cut(9), stage.clone()]));
     assert!(out_of_place(vec![stage.clone(), Delivery::Progress]));
     assert!(out_of_place(vec![stage, reset(From::Held)]));
     assert!(out_of_place(vec![cut(9), gone()]));
@@ -302,7 +301,18 @@ fn parts_that_do_not_belong_there_end_the_session() {
 }
 
 #[test]
-fn a_cut_within_a_cut_leaves_the_first_where_it_is() {
+fn a_cut_or_a_stage_within_a_cut_leaves_the_first_where_it_is() {
+    let stage = Delivery::Stage {
+        resource: Resource::new("", "secrets"),
+        epoch: 0,
+        scope: Scope::all(),
+        from: From::Nothing,
+    };
+    let mut inbox = Inbox::default();
+    let deliveries = vec![cut(9), put("a", 5), stage, put("b", 7)];
+    assert_eq!(all(&mut inbox, 1, deliveries), ["2: a@5"]);
+    let piece = inbox.flush().into_iter().collect();
+    assert_eq!(words(piece), ["4: all onto Nothing: b@7"]);
     let mut inbox = Inbox::default();
     let deliveries = vec![cut(9), put("a", 5), cut(12), put("b", 11)];
     assert_eq!(all(&mut inbox, 1, deliveries), ["2: a@5"]);
