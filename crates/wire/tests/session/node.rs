@@ -176,6 +176,7 @@ impl Node {
     }
 
     fn sync_all_unseen(&mut self) {
+        self.disk.lacks = self.lacks;
         for piece in std::mem::take(&mut self.pending) {
             self.disk.store(piece, None);
         }
