@@ -29,6 +29,7 @@ pub mod codec; // small things in records and frames
 pub mod version; // resourceVersion: an ordered decimal string
 pub mod name; // which resource, and which object of it
 pub mod header; // bytes -> what is indexed of them
+pub mod change; // an object put, or one that went
 pub mod fields; // which fields of which kind can be selected on
 pub mod select; // label and field selectors over a header
 pub mod splice; // small edits of an object's bytes, without decoding them
@@ -36,6 +37,7 @@ pub mod scope; // parts of a resource, and what they cover
 pub mod standing; // how far a node is with a resource
 pub mod patch; // JSON patch, merge patch, strategic merge patch
 
+pub use change::Change;
 pub use header::{Header, Object, Pairs};
 pub use name::{ObjectName, Resource};
 pub use scope::{Range, Scope, Want};

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use host::Clock;
+pub use object::Change;
 use object::{Object, ObjectName, Resource, Version};
 
 use crate::disk::Disk;
@@ -26,22 +27,6 @@ mod fold; // a cut -> inputs of the log, or why not
 #[derive(Clone)]
 pub struct Replica {
     writer: Writer<Following>,
-}
-
-/// A change to one object.
-#[derive(Debug, Clone)]
-pub enum Change {
-    /// The object as it is now.
-    Put(Object),
-    /// The object of this name and uid went at this version.
-    Delete {
-        /// Its name.
-        name: ObjectName,
-        /// Its uid: another object that has the name by now is not meant.
-        uid: Box<str>,
-        /// When it went.
-        version: Version,
-    },
 }
 
 /// A scope's whole content.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
+pub use object::Change;
 use object::{Object, ObjectName, Resource, Scope, Version};
 
 use crate::content::{Content, Form, Unusable};
@@ -100,22 +101,6 @@ pub enum Complete {
     Yes,
     /// More of it follows.
     No,
-}
-
-/// A change to an object.
-#[derive(Debug)]
-pub enum Change {
-    /// What it is.
-    Put(Object),
-    /// It went.
-    Delete {
-        /// Its name.
-        name: ObjectName,
-        /// Its uid.
-        uid: Box<str>,
-        /// When.
-        version: Version,
-    },
 }
 
 /// Some of the new content of a scope.
