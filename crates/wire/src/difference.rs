@@ -15,6 +15,8 @@ const PER_BUCKET: u64 = 8;
 pub const BITS_MAX: u32 = 16;
 /// Entries that are told of at once. Who holds more than fits is sent everything.
 pub const ENTRIES_MAX: usize = 16_384;
+/// Bytes of their names, so that they fit into a message. The same holds at this bound.
+const ENTRIES_BYTES_MAX: usize = 1024 * 1024;
 
 /// Into how many buckets so many objects are divided, as a power of two.
 pub fn bits_for(objects: u64) -> u32 {
@@ -60,11 +62,39 @@ pub fn buckets<'h>(
     held: impl IntoIterator<Item = &'h Header>,
     bits: u32,
 ) -> Vec<u64> {
-    let mut all = vec![Digest::default(); 1 << bits.min(BITS_MAX)];
-    for header in held {
-        all[bucket(&header.name, bits.min(BITS_MAX))].add(Member::of(resource, header));
+    let mut all = Buckets::new(resource, bits);
+    held.into_iter().for_each(|header| all.add(header));
+    all.digests()
+}
+
+/// The digests of all buckets, as objects are counted in.
+#[derive(Debug)]
+pub struct Buckets<'r> {
+    resource: &'r Resource,
+    bits: u32,
+    all: Vec<Digest>,
+}
+
+impl<'r> Buckets<'r> {
+    /// Empty ones.
+    pub fn new(resource: &'r Resource, bits: u32) -> Self {
+        let bits = bits.min(BITS_MAX);
+        Self {
+            resource,
+            bits,
+            all: vec![Digest::default(); 1 << bits],
+        }
     }
-    all.into_iter().map(Digest::short).collect()
+
+    /// Counts in an object.
+    pub fn add(&mut self, header: &Header) {
+        self.all[bucket(&header.name, self.bits)].add(Member::of(self.resource, header));
+    }
+
+    /// The digests, each in short.
+    pub fn digests(self) -> Vec<u64> {
+        self.all.into_iter().map(Digest::short).collect()
+    }
 }
 
 /// Which buckets differ. Nothing can be said where there are not as many of them.
@@ -78,15 +108,55 @@ pub fn differing(ours: &[u64], theirs: &[u64]) -> Option<Vec<usize>> {
 pub fn entries<'h>(
     resource: &Resource,
     held: impl IntoIterator<Item = &'h Header>,
-    (bits, which): (u32, &[usize]),
+    of: (u32, &[usize]),
 ) -> Option<Vec<Entry>> {
-    let chosen = Chosen::new(bits, which)?;
-    let inside = held.into_iter().filter(|header| chosen.has(&header.name));
-    let entries: Vec<Entry> = inside.map(|header| Entry::of(resource, header)).collect();
-    (entries.len() <= ENTRIES_MAX).then_some(entries)
+    let mut entries = Entries::new(resource, of)?;
+    held.into_iter().for_each(|header| entries.add(header));
+    entries.found()
+}
+
+/// The entries in some buckets, as objects are looked at.
+#[derive(Debug)]
+pub struct Entries<'r> {
+    resource: &'r Resource,
+    chosen: Chosen,
+    found: Vec<Entry>,
+    bytes: usize,
+    too_many: bool,
+}
+
+impl<'r> Entries<'r> {
+    /// None yet. Nothing where one of the buckets is not there.
+    pub fn new(resource: &'r Resource, (bits, which): (u32, &[usize])) -> Option<Self> {
+        Some(Self {
+            resource,
+            chosen: Chosen::new(bits, which)?,
+            found: Vec::new(),
+            bytes: 0,
+            too_many: false,
+        })
+    }
+
+    /// Takes an object in, if it is in one of the buckets.
+    pub fn add(&mut self, header: &Header) {
+        if self.too_many || !self.chosen.has(&header.name) {
+            return;
+        }
+        self.bytes += header.name.as_str().len();
+        self.too_many = self.bytes > ENTRIES_BYTES_MAX || self.found.len() == ENTRIES_MAX;
+        if !self.too_many {
+            self.found.push(Entry::of(self.resource, header));
+        }
+    }
+
+    /// The entries; nothing if there are too many.
+    pub fn found(self) -> Option<Vec<Entry>> {
+        (!self.too_many).then_some(self.found)
+    }
 }
 
 /// Some of all buckets.
+#[derive(Debug)]
 struct Chosen {
     bits: u32,
     buckets: Vec<bool>,

@@ -17,5 +17,6 @@ pub mod outbox; // where nodes stand -> what they are sent
 pub mod inbox; // deliveries -> pieces that are stored, rejections, acks
 pub mod stream; // bytes of many streams -> frames in turn, and back
 pub mod report; // what goes up: queues on disk, and what a hub has of them
+pub mod session; // all of it together, as each end lives it
 pub mod content; // bytes of objects, as differences where that is shorter
 pub mod digest; // sets, as sums of hashes

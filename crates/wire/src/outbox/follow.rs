@@ -122,6 +122,33 @@ impl Follow {
         self.progress_due = true;
     }
 
+    /// What it is to hold.
+    pub(super) fn wanted(&self) -> &[Scope] {
+        &self.wanted
+    }
+
+    /// Up to where it has everything.
+    pub(super) fn progress(&self) -> Option<&Version> {
+        self.standing.as_ref().map(|standing| &standing.progress)
+    }
+
+    /// What it holds and at which standing, where nothing else is going on.
+    pub(super) fn at_rest(&self) -> Option<(Option<&Standing>, &[Scope])> {
+        let busy = self.cut.is_some() || !self.starting.is_empty();
+        let open = !self.doubtful.is_empty() || !self.ending.is_empty();
+        let whole = self.standing.as_ref().is_none_or(|at| at.parts.is_empty());
+        (!busy && !open && whole).then(|| (self.standing.as_ref(), self.held.as_slice()))
+    }
+
+    /// What it holds cannot be relied on.
+    pub(super) fn doubt(&mut self) {
+        self.abandon();
+        self.doubtful.append(&mut self.held);
+        self.standing = None;
+        self.looked = None;
+        self.asking = true;
+    }
+
     /// Whether a cut is being sent.
     pub(super) fn is_in_cut(&self) -> bool {
         self.cut.is_some()

@@ -5,6 +5,7 @@
 //! kept, by reference: a node that is slow, or has much to catch up with, takes little memory.
 
 mod follow; // one resource: where the node stands, what is next
+mod look; // what it tells of itself
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -1,0 +1,69 @@
+//! What an outbox tells of itself, and what it is told when the node turns out to hold something
+//! else than it should.
+
+use object::{Header, Resource, Scope, Version};
+
+use super::Outbox;
+use crate::cut;
+use crate::digest::{Digest, Member};
+use crate::session::Compared;
+
+impl Outbox {
+    /// The resources of which the node holds something, or is to.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.follows.keys()
+    }
+
+    /// What the node is to hold of a resource.
+    pub fn wanted(&self, resource: &Resource) -> &[Scope] {
+        let follow = self.follows.get(resource);
+        follow.map_or(&[], |follow| follow.wanted())
+    }
+
+    /// Up to where the node has everything of a resource, once what was sent is stored.
+    pub fn progress(&self, resource: &Resource) -> Option<&Version> {
+        self.follows.get(resource)?.progress()
+    }
+
+    /// Whether the node has, when everything on its way is stored, exactly what it should.
+    pub fn is_even(&self, resource: &Resource, source: &impl Compared) -> bool {
+        let (Some(follow), Some(ring)) = (self.follows.get(resource), source.ring(resource)) else {
+            return false;
+        };
+        match follow.at_rest() {
+            Some((_, [])) => true,
+            Some((Some(standing), held)) => {
+                let missing = cut::changes(ring, held, standing, ring.now());
+                missing.is_ok_and(|changes| changes.is_empty())
+            }
+            Some((None, _)) | None => false,
+        }
+    }
+
+    /// The digest of all that the node holds, once everything on its way is stored; nothing where
+    /// that is not known.
+    pub fn expected(&self, source: &impl Compared) -> Option<Digest> {
+        let mut all = Digest::default();
+        for (resource, follow) in &self.follows {
+            let (standing, held) = follow.at_rest()?;
+            if held.is_empty() {
+                continue;
+            }
+            let ring = source.ring(resource)?;
+            let member = |header: &Header| Member::of(resource, header);
+            let now = (source.digest(resource, held), member);
+            all = all.and(cut::digest_at(ring, held, standing?, now).ok()?);
+        }
+        Some(all)
+    }
+
+    /// What the node holds of a resource cannot be relied on.
+    pub fn doubt(&mut self, resource: &Resource) {
+        if self.current.as_ref() == Some(resource) {
+            self.queue.clear();
+        }
+        if let Some(follow) = self.follows.get_mut(resource) {
+            follow.doubt();
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The end that receives: the node. What is delivered is handed on to be stored, and acked when it
+//! is.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use object::{Header, Resource};
+
+use super::Ended;
+use super::pulse::{Beat, Patience, Pulse};
+use super::{PROTOCOL_NEWEST, PROTOCOL_OLDEST};
+use crate::difference;
+use crate::digest::Digest;
+use crate::frame::{Ask, Fault, Frame, Hello, Report, Reported, Said, Tell, Told, Welcome};
+use crate::inbox::{Action, Held, Inbox, Piece};
+
+/// What the node keeps, and can tell of.
+pub trait Kept: Held {
+    /// The digest of everything that it holds.
+    fn digest(&self) -> Digest;
+    /// Looks at every object that it holds of a resource.
+    fn each(&self, resource: &Resource, look: &mut dyn FnMut(&Header));
+}
+
+/// A session with a hub.
+#[derive(Debug)]
+pub struct Receiver {
+    inbox: Inbox,
+    pulse: Pulse,
+    welcome: Option<Welcome>,
+    control: VecDeque<Frame>,
+    /// What the hub was told is on disk.
+    acked: u64,
+    /// Whether it is to be told once more.
+    again: bool,
+}
+
+/// Something that is to be done.
+#[derive(Debug)]
+pub enum Task {
+    /// A piece of a cut is to be stored; then [`Receiver::stored`] is told its number.
+    Store(Piece),
+    /// A document is to be stored, or to go; then [`Receiver::stored`] is told the number.
+    Document {
+        /// The delivery's number.
+        number: u64,
+        /// The name.
+        name: Box<str>,
+        /// The bytes; nothing if it goes.
+        bytes: Option<bytes::Bytes>,
+    },
+    /// The hub has these reports.
+    Reported(Reported),
+    /// Something about a stream.
+    Stream {
+        /// Which one.
+        id: u64,
+        /// What is said of it.
+        said: Said,
+    },
+    /// The hub agreed.
+    Welcome(Welcome),
+}
+
+/// Questions that wait for an answer, at most: a hub asks once for each resource.
+const ASKS_MAX: usize = 2 * crate::frame::HOLDINGS_MAX;
+
+impl Receiver {
+    /// A session that begins with this hello.
+    pub fn new(hello: Hello, now: Duration) -> Self {
+        let mut pulse = Pulse::new(Patience::AGENT, now);
+        pulse.await_answer(true, now);
+        Self {
+            inbox: Inbox::default(),
+            pulse,
+            welcome: None,
+            control: VecDeque::from([Frame::Hello(hello)]),
+            acked: 0,
+            again: false,
+        }
+    }
+
+    /// What the hub agreed to.
+    pub fn welcome(&self) -> Option<&Welcome> {
+        self.welcome.as_ref()
+    }
+
+    /// Takes what the hub said.
+    pub fn take(
+        &mut self,
+        frame: Frame,
+        kept: &impl Kept,
+        now: Duration,
+    ) -> Result<Vec<Task>, Ended> {
+        self.pulse.hear(now);
+        if self.welcome.is_none() {
+            return self.begin(frame, now);
+        }
+        match frame {
+            Frame::Deliver { number, delivery } => {
+                let actions = self.inbox.take(number, delivery, kept)?;
+                Ok(self.carry_out(actions))
+            }
+            Frame::Void { number } => {
+                let actions = self.inbox.void(number, kept)?;
+                Ok(self.carry_out(actions))
+            }
+            Frame::Ping { number, .. } => {
+                self.control.push_back(Frame::Pong { number });
+                Ok(Vec::new())
+            }
+            Frame::Pong { number } => {
+                self.pulse.pong(number);
+                Ok(Vec::new())
+            }
+            Frame::Ask(ask) if self.control.len() < ASKS_MAX => {
+                self.control.push_back(Frame::Tell(tell(ask, kept)));
+                Ok(Vec::new())
+            }
+            Frame::Reported(reported) => Ok(vec![Task::Reported(reported)]),
+            Frame::Stream { id, said } => Ok(vec![Task::Stream { id, said }]),
+            Frame::Bye(bye) => Err(Ended::Told(bye)),
+            Frame::Ask(_) | Frame::Hello(_) | Frame::Welcome(_) | Frame::Tell(_) => {
+                Err(Ended::out_of_place("what the hub said"))
+            }
+            Frame::Ack { .. } | Frame::Reject { .. } | Frame::Report(_) => {
+                Err(Ended::out_of_place("what the hub said"))
+            }
+        }
+    }
+
+    /// Something of a message was heard that is not there yet.
+    pub fn listen(&mut self, now: Duration) {
+        self.pulse.listen(now);
+    }
+
+    /// Hands on what is there of the cut that is being received: for when nothing else is to be
+    /// stored.
+    pub fn flush(&mut self) -> Option<Task> {
+        let action = self.inbox.flush()?;
+        self.carry_out(vec![action]).pop()
+    }
+
+    /// What was handed on with this number is on disk.
+    pub fn stored(&mut self, number: u64) {
+        self.inbox.stored(number);
+    }
+
+    /// Reports that are on their way, so that a dead link is noticed soon.
+    pub fn awaits_reports(&mut self, awaits: bool, now: Duration) {
+        if self.welcome.is_some() {
+            self.pulse.await_answer(awaits, now);
+        }
+    }
+
+    /// The next that is to be said. `report` is asked when there is nothing else.
+    pub fn next(
+        &mut self,
+        kept: &impl Kept,
+        report: impl FnOnce() -> Option<Report>,
+        now: Duration,
+    ) -> Result<Option<Frame>, Ended> {
+        let frame = self.speak(kept, report, now)?;
+        if frame.is_some() {
+            self.pulse.speak(now);
+        }
+        Ok(frame)
+    }
+
+    /// When to ask for the next though nothing happened.
+    pub fn wakes_at(&self) -> Duration {
+        self.pulse.wakes_at()
+    }
+
+    fn speak(
+        &mut self,
+        kept: &impl Kept,
+        report: impl FnOnce() -> Option<Report>,
+        now: Duration,
+    ) -> Result<Option<Frame>, Ended> {
+        if let Some(frame) = self.control.pop_front() {
+            return Ok(Some(frame));
+        }
+        let beat = self.pulse.beat(now);
+        if let Beat::Gone(silence) = beat {
+            let seconds = silence.as_secs();
+            return Err(Ended::Silent { seconds });
+        }
+        if self.welcome.is_none() {
+            return Ok(None);
+        }
+        let acked = self.inbox.acked();
+        if acked > self.acked || (std::mem::take(&mut self.again) && acked > 0) {
+            self.acked = acked;
+            // A ping that is due follows: it counts as sent.
+            if let Beat::Ping(number) = beat {
+                self.control.push_back(ping(number, kept));
+            }
+            return Ok(Some(Frame::Ack { number: acked }));
+        }
+        match beat {
+            Beat::Ping(number) => Ok(Some(ping(number, kept))),
+            _ => Ok(report().map(Frame::Report)),
+        }
+    }
+
+    /// The hub's first words.
+    fn begin(&mut self, frame: Frame, now: Duration) -> Result<Vec<Task>, Ended> {
+        let welcome = match frame {
+            Frame::Welcome(welcome) => welcome,
+            Frame::Bye(bye) => return Err(Ended::Told(bye)),
+            _ => return Err(Ended::out_of_place("what the hub said first")),
+        };
+        if !(PROTOCOL_OLDEST..=PROTOCOL_NEWEST).contains(&welcome.protocol) {
+            return Err(Ended::out_of_place("a protocol that was not offered"));
+        }
+        self.pulse.await_answer(false, now);
+        let every = welcome
+            .heartbeat_seconds
+            .clamp(HEARTBEAT_MIN, HEARTBEAT_MAX);
+        self.pulse.set_heartbeat(Duration::from_secs(every));
+        self.welcome = Some(welcome.clone());
+        Ok(vec![Task::Welcome(welcome)])
+    }
+
+    fn carry_out(&mut self, actions: Vec<Action>) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        for action in actions {
+            match action {
+                Action::Store(piece) => tasks.push(Task::Store(piece)),
+                Action::Document {
+                    number,
+                    name,
+                    bytes,
+                } => tasks.push(Task::Document {
+                    number,
+                    name,
+                    bytes,
+                }),
+                Action::Reject { number, fault } => self.control.push_back(Frame::Reject {
+                    number,
+                    fault,
+                    words: words(fault).into(),
+                }),
+                Action::AckAgain => self.again = true,
+            }
+        }
+        tasks
+    }
+}
+
+/// Seconds between heartbeats that a hub may ask for.
+const HEARTBEAT_MIN: u64 = 5;
+const HEARTBEAT_MAX: u64 = 30;
+
+fn ping(number: u64, kept: &impl Kept) -> Frame {
+    Frame::Ping {
+        number,
+        holds: Some(kept.digest()),
+    }
+}
+
+/// What is told of what is held.
+fn tell(ask: Ask, kept: &impl Kept) -> Tell {
+    let Ask {
+        resource,
+        bits,
+        entries_of,
+    } = ask;
+    let mut buckets = difference::Buckets::new(&resource, bits);
+    let told = match entries_of {
+        None => {
+            kept.each(&resource, &mut |header| buckets.add(header));
+            Told::Buckets(buckets.digests())
+        }
+        Some(which) => match difference::Entries::new(&resource, (bits, &which)) {
+            None => Told::TooMany,
+            Some(mut entries) => {
+                kept.each(&resource, &mut |header| entries.add(header));
+                let found = entries.found();
+                found.map_or(Told::TooMany, |found| Told::Entries(which, found))
+            }
+        },
+    };
+    Tell {
+        resource,
+        bits,
+        told,
+    }
+}
+
+fn words(fault: Fault) -> &'static str {
+    match fault {
+        Fault::NoBase => "the base of the difference is not here",
+        Fault::Different => "what came of it is not what was sent",
+        Fault::NoObject => "it is no object, or another one than it says",
+        Fault::TooLarge => "it is larger than this node takes",
+        Fault::OutOfOrder => "it does not fit to what came before",
+        Fault::NotStored => "the disk did not take it",
+        Fault::Other(_) => "it cannot be stored",
+    }
+}

@@ -1,0 +1,388 @@
+//! The end that sends: the hub, or a pool's leader.
+//!
+//! What a node says that it holds is judged resource by resource, as soon as the resource is known
+//! here completely: if it is what there was at the node's version, the node is sent what changed
+//! since; otherwise it is asked what it holds. Until a resource is known, nothing is said of it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use object::{Header, Resource, Scope, Version};
+
+use super::Ended;
+use super::compare::{Outcome, Question};
+use super::pulse::{Beat, Patience, Pulse};
+use crate::cut;
+use crate::digest::{Digest, Member};
+use crate::frame::{Frame, Holding, Report, Reported, Said, Tell, Welcome};
+use crate::outbox::{Outbox, Settled, Source};
+use crate::report::{Collected, Taken};
+use crate::window::Limits;
+
+/// What is there to be sent, and can be compared with what a node holds.
+pub trait Compared: Source {
+    /// The digest of everything in these scopes.
+    fn digest(&self, resource: &Resource, scopes: &[Scope]) -> Digest;
+    /// Everything in these scopes, each object once.
+    fn headers(&self, resource: &Resource, scopes: &[Scope]) -> Vec<Arc<Header>>;
+}
+
+/// How often a node is asked what it holds because its digest is not the expected one, at most.
+const CHECK_EVERY: Duration = Duration::from_secs(60);
+
+/// A session with a node.
+#[derive(Debug)]
+pub struct Sender {
+    outbox: Outbox,
+    pulse: Pulse,
+    /// What the node said that it holds, of resources that are not known here yet.
+    unjudged: BTreeMap<Resource, Holding>,
+    questions: BTreeMap<Resource, Question>,
+    /// What is said before any delivery.
+    control: VecDeque<Frame>,
+    reports: Collected,
+    checked: Option<Duration>,
+    even: Option<bool>,
+    counts: Counts,
+}
+
+/// What was counted in a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Deliveries that were sent for the first time.
+    pub sent: u64,
+    /// Deliveries that were sent again.
+    pub again: u64,
+    /// Deliveries that the node rejected.
+    pub rejected: u64,
+    /// Deliveries that were given up.
+    pub void: u64,
+    /// Times the node was asked what it holds of a resource.
+    pub asked: u64,
+}
+
+/// Where a node stands with a resource, as far as this end knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standings {
+    /// The resource.
+    pub resource: Resource,
+    /// Up to where it has everything, once what was sent is stored.
+    pub progress: Option<Version>,
+    /// How many scopes it is to hold.
+    pub scopes: usize,
+}
+
+/// Something that others want to know of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Happening {
+    /// An ack settled something.
+    Settled(Settled),
+    /// The node reports something.
+    Report(Report),
+    /// Something about a stream.
+    Stream {
+        /// Which one.
+        id: u64,
+        /// What is said of it.
+        said: Said,
+    },
+    /// What the node holds was compared: whether it is what it should be.
+    Compared {
+        /// Whether it is.
+        even: bool,
+    },
+    /// The node was told of a version that is not known here: this end is behind, or the cluster's
+    /// history is another one.
+    Ahead {
+        /// The resource.
+        resource: Resource,
+        /// The version.
+        reached: Version,
+    },
+}
+
+impl Sender {
+    /// A session on these terms, with a node that holds this.
+    pub fn new(
+        welcome: Welcome,
+        holdings: Vec<Holding>,
+        (limits, patience): (Limits, Patience),
+        now: Duration,
+    ) -> Self {
+        let mut reports = Collected::new();
+        let mut control = VecDeque::from([Frame::Welcome(welcome)]);
+        control.extend(reports.begin().map(Frame::Reported));
+        let unjudged = holdings
+            .into_iter()
+            .map(|holding| (holding.resource.clone(), holding));
+        Self {
+            outbox: Outbox::new(limits),
+            pulse: Pulse::new(patience, now),
+            unjudged: unjudged.collect(),
+            questions: BTreeMap::new(),
+            control,
+            reports,
+            checked: None,
+            even: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The node is to hold these scopes of a resource from now on.
+    pub fn want(&mut self, resource: &Resource, scopes: &[Scope]) {
+        self.outbox.want(resource, scopes);
+    }
+
+    /// The node is told how far it is, also where nothing changed for it.
+    pub fn tell_progress(&mut self) {
+        self.outbox.tell_progress();
+    }
+
+    /// Resources whose holdings wait until they are known here.
+    pub fn unjudged(&self) -> impl Iterator<Item = &Holding> {
+        self.unjudged.values()
+    }
+
+    /// Takes what the node said.
+    pub fn take(
+        &mut self,
+        frame: Frame,
+        source: &impl Compared,
+        now: Duration,
+    ) -> Result<Vec<Happening>, Ended> {
+        self.pulse.hear(now);
+        match frame {
+            Frame::Ping { number, holds } => {
+                self.control.push_back(Frame::Pong { number });
+                Ok(self.compare(holds, source, now))
+            }
+            Frame::Pong { number } => {
+                self.pulse.pong(number);
+                Ok(Vec::new())
+            }
+            Frame::Ack { number } => {
+                let settled = self.outbox.ack(number)?;
+                Ok(settled.into_iter().map(Happening::Settled).collect())
+            }
+            Frame::Reject { number, .. } => {
+                self.counts.rejected += 1;
+                let again = self.outbox.reject(number, source, now)?;
+                self.say_again(again);
+                Ok(Vec::new())
+            }
+            Frame::Tell(tell) => self.told(tell, source),
+            Frame::Report(report) => Ok(match self.reports.take(&report)? {
+                Taken::New => vec![Happening::Report(report)],
+                _ => Vec::new(),
+            }),
+            Frame::Stream { id, said } => Ok(vec![Happening::Stream { id, said }]),
+            Frame::Bye(bye) => Err(Ended::Told(bye)),
+            Frame::Hello(_) | Frame::Welcome(_) | Frame::Deliver { .. } => {
+                Err(Ended::out_of_place("what the node said"))
+            }
+            Frame::Void { .. } | Frame::Ask(_) | Frame::Reported(_) => {
+                Err(Ended::out_of_place("what the node said"))
+            }
+        }
+    }
+
+    /// The next that is to be said, and what became known by that.
+    pub fn next(
+        &mut self,
+        source: &impl Compared,
+        now: Duration,
+    ) -> Result<(Option<Frame>, Vec<Happening>), Ended> {
+        let happenings = self.judge(source);
+        let frame = self.speak(source, now)?;
+        if frame.is_some() {
+            self.pulse.speak(now);
+        }
+        self.pulse.await_answer(self.outbox.in_flight() > 0, now);
+        Ok((frame, happenings))
+    }
+
+    /// When to ask for the next though nothing happened.
+    pub fn wakes_at(&self) -> Duration {
+        self.pulse.wakes_at()
+    }
+
+    /// A report is where it belongs.
+    pub fn reported(&mut self, reported: Reported) {
+        let Reported {
+            queue,
+            series,
+            number,
+        } = reported;
+        let done = self.reports.done(queue, series, number);
+        self.control.extend(done.map(Frame::Reported));
+    }
+
+    /// How many deliveries are on their way.
+    pub fn in_flight(&self) -> usize {
+        self.outbox.in_flight()
+    }
+
+    /// What was counted.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Whether what the node holds was what it should be, when that was last known.
+    pub fn even(&self) -> Option<bool> {
+        self.even
+    }
+
+    /// Where the node stands, resource by resource.
+    pub fn standings(&self) -> Vec<Standings> {
+        let all = self.outbox.resources();
+        all.map(|resource| Standings {
+            resource: resource.clone(),
+            progress: self.outbox.progress(resource).cloned(),
+            scopes: self.outbox.wanted(resource).len(),
+        })
+        .collect()
+    }
+
+    fn speak(&mut self, source: &impl Compared, now: Duration) -> Result<Option<Frame>, Ended> {
+        if let Some(frame) = self.control.pop_front() {
+            return Ok(Some(frame));
+        }
+        match self.pulse.beat(now) {
+            Beat::Ping(number) => {
+                return Ok(Some(Frame::Ping {
+                    number,
+                    holds: None,
+                }));
+            }
+            Beat::Gone(silence) => {
+                let seconds = silence.as_secs();
+                return Err(Ended::Silent { seconds });
+            }
+            Beat::Rest => {}
+        }
+        let due = self.outbox.due(source, now, self.pulse.answered())?;
+        if due.is_some() {
+            self.say_again(due);
+            return Ok(self.control.pop_front());
+        }
+        let frame = self.outbox.next(source, now);
+        self.counts.sent += u64::from(frame.is_some());
+        Ok(frame)
+    }
+
+    fn say_again(&mut self, frame: Option<Frame>) {
+        match &frame {
+            Some(Frame::Void { .. }) => self.counts.void += 1,
+            Some(_) => self.counts.again += 1,
+            None => {}
+        }
+        self.control.extend(frame);
+    }
+
+    /// Judges what the node said that it holds, of resources that are known by now.
+    fn judge(&mut self, source: &impl Compared) -> Vec<Happening> {
+        if self.unjudged.is_empty() {
+            return Vec::new();
+        }
+        let known = |resource: &Resource, _: &mut Holding| source.ring(resource).is_some();
+        let judged: Vec<Holding> = self
+            .unjudged
+            .extract_if(.., known)
+            .map(|(_, holding)| holding)
+            .collect();
+        let judged = judged.into_iter();
+        judged
+            .filter_map(|holding| self.judge_one(holding, source))
+            .collect()
+    }
+
+    fn judge_one(&mut self, holding: Holding, source: &impl Compared) -> Option<Happening> {
+        let resource = &holding.resource;
+        let ring = source.ring(resource)?;
+        let wanted = self.outbox.wanted(resource).to_vec();
+        let same = holding.epoch == source.epoch();
+        // Versions of another epoch say nothing here.
+        let reached = holding.reached.filter(|_| same);
+        let member = |header: &Header| Member::of(resource, header);
+        let now = (source.digest(resource, &holding.scopes), member);
+        let standing = holding.standing.filter(|standing| {
+            let known = cut::digest_at(ring, &holding.scopes, standing, now);
+            same && known == Ok(holding.digest)
+        });
+        let doubtful = standing.is_none() && same && !holding.scopes.is_empty();
+        let ahead = reached.clone().filter(|reached| reached > ring.now());
+        self.outbox
+            .stands(resource.clone(), standing, reached, holding.scopes);
+        self.outbox.want(resource, &wanted);
+        if doubtful {
+            self.outbox.ask(resource);
+            self.ask(resource, holding.objects, true);
+        }
+        ahead.map(|reached| Happening::Ahead {
+            resource: resource.clone(),
+            reached,
+        })
+    }
+
+    fn ask(&mut self, resource: &Resource, objects: u64, sure: bool) {
+        let (question, frame) = Question::new(resource, objects, sure);
+        self.questions.insert(resource.clone(), question);
+        self.control.push_back(frame);
+        self.counts.asked += 1;
+    }
+
+    /// Compares the digest of all that the node holds with the expected one. What is on its way
+    /// makes that impossible: a later heartbeat tells.
+    fn compare(
+        &mut self,
+        holds: Option<Digest>,
+        source: &impl Compared,
+        now: Duration,
+    ) -> Vec<Happening> {
+        let quiet = self.outbox.in_flight() == 0 && self.unjudged.is_empty();
+        let (Some(holds), true) = (holds, quiet && self.questions.is_empty()) else {
+            return Vec::new();
+        };
+        let Some(expected) = self.outbox.expected(source) else {
+            return Vec::new();
+        };
+        let even = holds == expected;
+        self.even = Some(even);
+        let checked = self.checked.is_some_and(|at| now < at + CHECK_EVERY);
+        if !even && !checked {
+            self.checked = Some(now);
+            self.check(source);
+        }
+        vec![Happening::Compared { even }]
+    }
+
+    /// Asks the node what it holds of each resource.
+    fn check(&mut self, source: &impl Compared) {
+        let resources: Vec<Resource> = self.outbox.resources().cloned().collect();
+        for resource in resources {
+            let wanted = self.outbox.wanted(&resource);
+            let objects = source.headers(&resource, wanted).len() as u64;
+            self.ask(&resource, objects, false);
+        }
+    }
+
+    fn told(&mut self, tell: Tell, source: &impl Compared) -> Result<Vec<Happening>, Ended> {
+        let resource = tell.resource;
+        let question = self.questions.remove(&resource);
+        let question = question.ok_or_else(|| Ended::out_of_place("an answer"))?;
+        let both = (&mut self.outbox, source);
+        let outcome = question.answer(&resource, (tell.bits, tell.told), both);
+        match outcome.ok_or_else(|| Ended::out_of_place("an answer"))? {
+            Outcome::Equal | Outcome::Unclear => {}
+            Outcome::Ask(question, frame) => {
+                self.questions.insert(resource, question);
+                self.control.push_back(frame);
+            }
+            Outcome::Repair(since, repairs) => {
+                self.outbox.repair(&resource, &since, repairs.as_ref());
+            }
+        }
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,1 @@
+//! Sessions of a sender and a receiver, told as they happen.
