@@ -5,6 +5,7 @@
 //! Kubernetes and depends on none of our crates.
 
 pub mod clock; // the time, as a value that is passed in
+pub mod times; // moments, counted from the start of the program
 pub mod shutdown; // the one word that ends everything, and the signals that say it
 pub mod tasks; // every task has a name and an owner
 pub mod files; // folders, atomic writes, bounded reads, one process per folder
@@ -16,3 +17,4 @@ pub mod websocket; // a connection -> whole messages, both ways
 pub use clock::Clock;
 pub use shutdown::Shutdown;
 pub use tasks::{Crowd, Tasks};
+pub use times::Times;

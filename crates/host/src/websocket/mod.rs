@@ -14,6 +14,7 @@ pub mod message; // frames -> messages
 mod open; // stream -> socket
 mod reader; // stream -> messages
 mod writer; // messages -> stream
+mod pump; // a writer that works while its owner does something else
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
@@ -22,6 +23,7 @@ pub use frame::{Close, CloseCode, Role, Violation};
 pub use handshake::{NotLetIn, PATH, Refused, SUBPROTOCOL};
 pub use message::Received;
 pub use open::{AcceptFailed, ConnectFailed, accept, connect};
+pub use pump::Pump;
 pub use reader::{ReadFailed, Reader};
 pub use writer::{WriteFailed, Writer};
 

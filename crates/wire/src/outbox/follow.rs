@@ -137,7 +137,7 @@ impl Follow {
         let busy = self.cut.is_some() || !self.starting.is_empty();
         let open = !self.doubtful.is_empty() || !self.ending.is_empty();
         let whole = self.standing.as_ref().is_none_or(|at| at.parts.is_empty());
-        (!busy && !open && whole).then(|| (self.standing.as_ref(), self.held.as_slice()))
+        (!busy && !open && whole).then_some((self.standing.as_ref(), &self.held))
     }
 
     /// What it holds cannot be relied on.

@@ -38,6 +38,8 @@ pub struct Sender {
     pulse: Pulse,
     /// What the node said that it holds, of resources that are not known here yet.
     unjudged: BTreeMap<Resource, Holding>,
+    /// Whether it is known what the node is to hold.
+    decided: bool,
     questions: BTreeMap<Resource, Question>,
     /// What is said before any delivery.
     control: VecDeque<Frame>,
@@ -120,6 +122,7 @@ impl Sender {
             outbox: Outbox::new(limits),
             pulse: Pulse::new(patience, now),
             unjudged: unjudged.collect(),
+            decided: false,
             questions: BTreeMap::new(),
             control,
             reports,
@@ -129,9 +132,21 @@ impl Sender {
         }
     }
 
-    /// The node is to hold these scopes of a resource from now on.
-    pub fn want(&mut self, resource: &Resource, scopes: &[Scope]) {
-        self.outbox.want(resource, scopes);
+    /// The node is to hold this from now on, and nothing else. Before the first view nothing is
+    /// sent, and nothing ends.
+    pub fn view<S: AsRef<[Scope]>>(&mut self, view: &BTreeMap<Resource, S>) {
+        let held = self.outbox.resources().chain(self.unjudged.keys());
+        let gone: Vec<Resource> = held
+            .filter(|resource| !view.contains_key(resource))
+            .cloned()
+            .collect();
+        for resource in &gone {
+            self.outbox.want(resource, &[]);
+        }
+        for (resource, scopes) in view {
+            self.outbox.want(resource, scopes.as_ref());
+        }
+        self.decided = true;
     }
 
     /// The node is told how far it is, also where nothing changed for it.
@@ -282,7 +297,7 @@ impl Sender {
 
     /// Judges what the node said that it holds, of resources that are known by now.
     fn judge(&mut self, source: &impl Compared) -> Vec<Happening> {
-        if self.unjudged.is_empty() {
+        if !self.decided || self.unjudged.is_empty() {
             return Vec::new();
         }
         let known = |resource: &Resource, _: &mut Holding| source.ring(resource).is_some();

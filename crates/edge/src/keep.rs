@@ -1,0 +1,214 @@
+//! The node's store, as a session needs it: what is held is told, and pieces of cuts are stored.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object::{Header, ObjectName, Resource, Scope};
+use store::replica::{Cut, CutEnd, Onto, Refusal, Reset, Stage, Until};
+use store::{Reader, Replica};
+use wire::digest::Digest;
+use wire::frame::Holding;
+use wire::inbox::{self, Complete, Held, Piece, Replaced};
+use wire::session::Kept;
+
+/// The store of a node. Cheap to clone.
+#[derive(Clone)]
+pub struct Keep {
+    replica: Replica,
+}
+
+/// Something that a session wants stored.
+#[derive(Debug)]
+pub enum Stored {
+    /// A piece of a cut, or of what is staged.
+    Piece(Piece),
+    /// A document.
+    Document {
+        /// The delivery's number.
+        number: u64,
+        /// The name.
+        name: Box<str>,
+        /// The bytes; nothing if it goes.
+        bytes: Option<Bytes>,
+    },
+}
+
+/// A cut that is being stored piece by piece.
+#[derive(Debug, Default)]
+pub struct Begun {
+    /// Scopes whose new content is staged and waits for the end of the cut.
+    resets: Vec<Scope>,
+}
+
+impl Keep {
+    /// The store is open.
+    pub fn new(replica: Replica) -> Self {
+        Self { replica }
+    }
+
+    /// Reads what is stored.
+    pub fn reader(&self) -> &Reader {
+        self.replica.reader()
+    }
+
+    /// What the node says in a hello that it holds.
+    pub fn holdings(&self) -> Vec<Holding> {
+        let reader = self.reader();
+        let all = reader.resources().into_iter();
+        all.filter_map(|resource| reader.holding(&resource).map(|held| (resource, held)))
+            .map(|(resource, held)| Holding {
+                resource,
+                epoch: held.epoch,
+                standing: held.standing,
+                reached: held.reached,
+                scopes: held.scopes,
+                objects: held.objects,
+                digest: held.digest,
+            })
+            .collect()
+    }
+
+    /// Stores what a session hands on, in its order. Returns the number that is stored by that.
+    pub async fn store(&self, task: Stored, begun: &mut Begun) -> Result<u64, Refusal> {
+        match task {
+            Stored::Piece(piece) => self.store_piece(piece, begun).await,
+            Stored::Document {
+                number,
+                name,
+                bytes,
+            } => {
+                self.replica.put_document(&name, bytes).await?;
+                Ok(number)
+            }
+        }
+    }
+
+    /// Closes the store when everything that was asked for is done.
+    pub fn close(self) {
+        self.replica.close();
+    }
+
+    async fn store_piece(&self, piece: Piece, begun: &mut Begun) -> Result<u64, Refusal> {
+        if piece.starts {
+            begun.resets.clear();
+        }
+        let number = piece.number;
+        let whole = piece.complete == Complete::Yes;
+        let Some(aim) = piece.aim else {
+            self.stage(&piece.resource, piece.epoch, piece.resets)
+                .await?;
+            return Ok(number);
+        };
+        let until = match whole {
+            true => Until::End(CutEnd {
+                progress: aim,
+                resets: last_resets(piece.resets, begun),
+                ended: piece.ended,
+            }),
+            false => {
+                begun.note(&piece.resets);
+                self.stage(&piece.resource, piece.epoch, piece.resets)
+                    .await?;
+                Until::Piece { aim }
+            }
+        };
+        if !whole && piece.changes.is_empty() {
+            return Ok(number);
+        }
+        let cut = Cut {
+            resource: piece.resource,
+            epoch: piece.epoch,
+            changes: piece.changes,
+            until,
+        };
+        self.replica.apply(cut).await?;
+        Ok(number)
+    }
+
+    async fn stage(
+        &self,
+        resource: &Resource,
+        epoch: u64,
+        parts: Vec<Replaced>,
+    ) -> Result<(), Refusal> {
+        for part in parts {
+            let stage = Stage {
+                resource: resource.clone(),
+                epoch,
+                scope: part.scope,
+                onto: onto(part.onto),
+                puts: part.puts,
+                drops: part.drops,
+            };
+            self.replica.stage(stage).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Begun {
+    /// Notes whose new content is staged until the cut is complete.
+    fn note(&mut self, parts: &[Replaced]) {
+        for part in parts {
+            if !self.resets.contains(&part.scope) {
+                self.resets.push(part.scope.clone());
+            }
+        }
+    }
+}
+
+/// The resets of a whole cut: those of its last piece, and those that were staged before.
+fn last_resets(parts: Vec<Replaced>, begun: &mut Begun) -> Vec<Reset> {
+    let mut waiting = std::mem::take(&mut begun.resets);
+    waiting.retain(|scope| parts.iter().all(|part| part.scope != *scope));
+    let staged = waiting.into_iter().map(|scope| Reset {
+        scope,
+        onto: Onto::Staged,
+        puts: Vec::new(),
+        drops: Vec::new(),
+    });
+    let last = parts.into_iter().map(|part| Reset {
+        scope: part.scope,
+        onto: onto(part.onto),
+        puts: part.puts,
+        drops: part.drops,
+    });
+    staged.chain(last).collect()
+}
+
+fn onto(onto: inbox::Onto) -> Onto {
+    match onto {
+        inbox::Onto::Nothing => Onto::Nothing,
+        inbox::Onto::Held => Onto::Held,
+        // The pieces before were staged.
+        inbox::Onto::Staged | inbox::Onto::Piece => Onto::Staged,
+    }
+}
+
+impl Held for Keep {
+    fn object(&self, resource: &Resource, name: &ObjectName) -> Option<Bytes> {
+        self.reader().object(resource, name)
+    }
+
+    fn selectable(&self, _: &Resource) -> Vec<Arc<str>> {
+        // Selectable fields of custom kinds come with the kinds themselves.
+        Vec::new()
+    }
+
+    fn document(&self, name: &str) -> Option<Bytes> {
+        self.reader().document(name)
+    }
+}
+
+impl Kept for Keep {
+    fn digest(&self) -> Digest {
+        let reader = self.reader();
+        let all = reader.resources().into_iter();
+        let digests = all.filter_map(|resource| Some(reader.holding(&resource)?.digest));
+        digests.fold(Digest::default(), Digest::and)
+    }
+
+    fn each(&self, resource: &Resource, look: &mut dyn FnMut(&Header)) {
+        self.reader().each(resource, look);
+    }
+}

@@ -1,0 +1,156 @@
+//! When to try again, and where: pure, with time and chance passed in.
+//!
+//! After an outage thousands of agents come back at once. Each waits a random time between nothing
+//! and a bound that doubles with every failure (full jitter), so that they arrive spread.
+
+use std::time::Duration;
+
+/// The bound of the first wait.
+const FIRST: Duration = Duration::from_secs(1);
+/// The bound of any wait that nobody asked for: after an outage a node is back within a minute.
+const LONGEST: Duration = Duration::from_secs(60);
+/// The longest wait that a hub may ask for. What it says must not keep a node away for ever.
+const HINT_MAX: Duration = Duration::from_secs(15 * 60);
+/// A session that lasted so long was a good one: failures are counted anew.
+const GOOD_AFTER: Duration = Duration::from_secs(30);
+
+/// The hubs that an agent knows, and how often it failed.
+#[derive(Debug)]
+pub struct Reconnect {
+    hubs: Vec<Box<str>>,
+    at: usize,
+    failures: u32,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    /// There was no session.
+    Failed,
+    /// There was one, for so long.
+    Lost {
+        /// How long.
+        lasted: Duration,
+    },
+    /// The hub sent us away, and asked for a wait.
+    SentAway {
+        /// How long to wait, at least.
+        wait: Duration,
+    },
+}
+
+impl Reconnect {
+    /// Nothing was tried yet. `chance` decides with which hub an agent begins, so that the agents
+    /// of a fleet spread over all of them.
+    pub fn new(hubs: Vec<Box<str>>, chance: u64) -> Self {
+        assert!(!hubs.is_empty(), "an agent without a hub is refused before");
+        let at = (chance % hubs.len() as u64) as usize;
+        Self {
+            hubs,
+            at,
+            failures: 0,
+        }
+    }
+
+    /// The hub that is tried next.
+    pub fn hub(&self) -> &str {
+        &self.hubs[self.at]
+    }
+
+    /// How often it failed since the last good session.
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// Notes how an attempt ended, and says how long to wait before the next.
+    pub fn after(&mut self, attempt: Attempt, chance: u64) -> Duration {
+        match attempt {
+            Attempt::Lost { lasted } if lasted >= GOOD_AFTER => {
+                // The hub was fine. It is tried once more before the others are.
+                self.failures = 0;
+                return portion(FIRST, chance);
+            }
+            Attempt::SentAway { wait } => {
+                self.next_hub();
+                self.failures = self.failures.saturating_add(1);
+                let wait = wait.min(HINT_MAX);
+                return wait + portion(FIRST.max(wait / 2), chance);
+            }
+            Attempt::Failed | Attempt::Lost { .. } => {}
+        }
+        self.next_hub();
+        // Another hub may well be there: only a whole round of failures makes the wait longer.
+        let rounds = self.failures / self.hubs.len() as u32;
+        self.failures = self.failures.saturating_add(1);
+        let bound = FIRST.saturating_mul(1 << rounds.min(10)).min(LONGEST);
+        portion(bound, chance)
+    }
+
+    fn next_hub(&mut self) {
+        self.at = (self.at + 1) % self.hubs.len();
+    }
+}
+
+/// A random part of a time, down to nothing.
+fn portion(bound: Duration, chance: u64) -> Duration {
+    let millis = u64::try_from(bound.as_millis()).unwrap_or(u64::MAX);
+    Duration::from_millis(chance % millis.saturating_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one() -> Reconnect {
+        Reconnect::new(vec!["a:1".into()], 0)
+    }
+
+    #[test]
+    fn the_bound_doubles_up_to_a_minute() {
+        let mut reconnect = one();
+        let mut bounds = Vec::new();
+        for _ in 0..9 {
+            let failures = reconnect.failures();
+            let longest = (0..=60_000).map(|chance| {
+                let mut probe = one();
+                probe.failures = failures;
+                probe.after(Attempt::Failed, chance)
+            });
+            bounds.push(longest.max().unwrap().as_secs());
+            reconnect.after(Attempt::Failed, 0);
+        }
+        assert_eq!(bounds, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    }
+
+    #[test]
+    fn a_lost_session_comes_back_to_its_hub_and_a_failed_one_tries_the_next() {
+        let hubs = vec!["a:1".into(), "b:1".into()];
+        let mut reconnect = Reconnect::new(hubs, 2);
+        assert_eq!(reconnect.hub(), "a:1");
+        let lasted = Duration::from_secs(3600);
+        let wait = reconnect.after(Attempt::Lost { lasted }, 999);
+        assert_eq!((reconnect.hub(), wait.as_millis()), ("a:1", 999));
+        reconnect.after(Attempt::Failed, 0);
+        assert_eq!(reconnect.hub(), "b:1");
+        reconnect.after(Attempt::Failed, 0);
+        assert_eq!(reconnect.hub(), "a:1");
+    }
+
+    #[test]
+    fn what_the_hub_asks_for_is_heeded_within_reason() {
+        let mut reconnect = one();
+        let wait = Duration::from_secs(10);
+        let waits = reconnect.after(Attempt::SentAway { wait }, 3_000);
+        assert_eq!(waits, Duration::from_secs(13));
+        let wait = Duration::from_secs(u64::MAX);
+        let waits = reconnect.after(Attempt::SentAway { wait }, u64::MAX);
+        assert!(waits <= HINT_MAX + HINT_MAX / 2);
+    }
+
+    #[test]
+    fn agents_begin_with_different_hubs() {
+        let hubs = vec!["a:1".into(), "b:1".into(), "c:1".into()];
+        let first = |chance| Reconnect::new(hubs.clone(), chance).hub().to_owned();
+        assert_eq!([first(0), first(1), first(5)], ["a:1", "b:1", "c:1"]);
+    }
+}

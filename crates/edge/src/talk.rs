@@ -1,0 +1,273 @@
+//! A session over a link: messages in and out, and what they ask for is stored, all at once.
+//!
+//! The rules are in `wire::session`. Here they meet a connection and a disk: while something is
+//! written or stored the rest goes on, so that a slow disk does not look like a dead link.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use host::Times;
+use host::websocket::{CloseCode, Pump, Reader, Received, Socket};
+use store::replica::Refusal;
+use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
+use wire::frame::{Bye, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, frames};
+use wire::session::{Ended, Receiver, Task};
+
+use crate::keep::{Begun, Keep, Stored};
+use crate::status::Status;
+
+/// Pieces that wait for the disk. Beyond it nothing more is read: the hub waits for acks anyway.
+const WAITING_MAX: usize = 64;
+/// Bytes of frames that are put into one message.
+const MESSAGE_BYTES: usize = 32 * 1024;
+/// How often it is looked whether something of a large message has arrived.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// How long the last words may take.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Why a session is over.
+#[derive(Debug, thiserror::Error)]
+pub enum Closed {
+    /// By the rules.
+    #[error(transparent)]
+    Ended(#[from] Ended),
+    /// The connection was lost.
+    #[error("link lost: {0}")]
+    Lost(String),
+    /// The hub spoke in a way that is not understood.
+    #[error("the hub is not understood")]
+    NotUnderstood(#[from] NotUnderstood),
+    /// The disk does not take what the hub sends.
+    #[error("the store refuses")]
+    NotStored(#[source] Refusal),
+    /// We are leaving.
+    #[error("stopping")]
+    Stopping,
+}
+
+impl Closed {
+    /// What the hub is told, if there is a point in that.
+    fn bye(&self) -> Option<Bye> {
+        let reason = match self {
+            Self::Ended(ended) => return ended.bye(),
+            Self::Lost(_) => return None,
+            Self::NotUnderstood(_) => Reason::Misbehaved,
+            Self::NotStored(_) => Reason::Busy,
+            Self::Stopping => Reason::Stopping,
+        };
+        Some(Bye {
+            reason,
+            words: self.to_string().into(),
+            wait_seconds: 0,
+        })
+    }
+}
+
+/// A session and everything that it works with.
+pub struct Talk<'a, S> {
+    keep: &'a Keep,
+    times: &'a Times,
+    status: &'a Status,
+    receiver: Receiver,
+    reader: Reader<ReadHalf<S>>,
+    pump: Pump<WriteHalf<S>>,
+    /// What waits for the disk.
+    queue: VecDeque<Stored>,
+    /// Nothing while something is stored.
+    begun: Option<Begun>,
+    /// Bytes of a message that is not there yet, when it was last looked at.
+    partial: usize,
+    /// What a proxy on the way wants to hear again: of several the last will do.
+    pong: Option<Bytes>,
+}
+
+type Storing = Pin<Box<dyn Future<Output = (Begun, Result<u64, Refusal>)> + Send>>;
+
+impl<'a, S> Talk<'a, S>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    /// A session that begins with this hello.
+    pub fn new(
+        socket: Socket<S>,
+        hello: Hello,
+        keep: &'a Keep,
+        (times, status): (&'a Times, &'a Status),
+    ) -> Self {
+        let (reader, writer) = socket.split();
+        Self {
+            keep,
+            times,
+            status,
+            receiver: Receiver::new(hello, times.now()),
+            reader,
+            pump: Pump::new(writer),
+            queue: VecDeque::new(),
+            begun: Some(Begun::default()),
+            partial: 0,
+            pong: None,
+        }
+    }
+
+    /// Goes on until the session is over, or `stop` says so.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) -> Closed {
+        let mut storing: Option<Storing> = None;
+        let closed = tokio::select! {
+            closed = self.go_on(&mut storing) => closed,
+            () = stop => Closed::Stopping,
+        };
+        // What was handed to the disk is finished: a later session counts on the order.
+        if let Some(storing) = storing {
+            drop(storing.await);
+        }
+        if let Some(bye) = closed.bye() {
+            let mut words = Vec::new();
+            Frame::Bye(bye).encode(&mut words);
+            let leave = self.pump.leave(words, CloseCode::AWAY, LAST_WORDS);
+            leave.await;
+        }
+        closed
+    }
+
+    async fn go_on(&mut self, storing: &mut Option<Storing>) -> Closed {
+        loop {
+            match self.step(storing).await {
+                Ok(()) => self.listen(),
+                Err(closed) => return closed,
+            }
+        }
+    }
+
+    /// Says what is to be said, has stored what is to be stored, and waits until something happens.
+    async fn step(&mut self, storing: &mut Option<Storing>) -> Result<(), Closed> {
+        self.speak()?;
+        self.store(storing);
+        let wakes_at = self.receiver.wakes_at().min(self.times.now() + LOOK_EVERY);
+        let wakes_at = self.times.moment(wakes_at);
+        let reads = self.queue.len() < WAITING_MAX;
+        tokio::select! {
+            received = self.reader.read(MESSAGE_BYTES_MAX), if reads => match received {
+                Ok(received) => self.receive(received),
+                Err(failed) => Err(Closed::Lost(failed.to_string())),
+            },
+            (begun, stored) = finished(storing) => {
+                *storing = None;
+                self.begun = Some(begun);
+                let number = stored.map_err(Closed::NotStored)?;
+                self.receiver.stored(number);
+                Ok(())
+            }
+            wrote = self.pump.wrote() => {
+                let bytes = wrote.map_err(|failed| Closed::Lost(failed.to_string()))?;
+                self.status.sent(bytes);
+                Ok(())
+            }
+            () = self.times.clock().sleep_until(wakes_at) => Ok(()),
+        }
+    }
+
+    fn speak(&mut self) -> Result<(), Closed> {
+        if !self.pump.is_free() {
+            return Ok(());
+        }
+        let now = self.times.now();
+        let mut message = Vec::new();
+        while message.len() < MESSAGE_BYTES {
+            match self.receiver.next(self.keep, || None, now)? {
+                Some(frame) => frame.encode(&mut message),
+                None => break,
+            }
+        }
+        let pong = self.pong.take();
+        if !message.is_empty() || pong.is_some() {
+            self.pump.start(message, pong);
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, storing: &mut Option<Storing>) {
+        if self.begun.is_none() {
+            return;
+        }
+        let next = self.queue.pop_front();
+        // What is there of a cut is stored when the disk has nothing else to do.
+        let next = next.or_else(|| self.receiver.flush().and_then(stored_task));
+        let Some(task) = next else { return };
+        let Some(mut begun) = self.begun.take() else {
+            return;
+        };
+        let keep = self.keep.clone();
+        *storing = Some(Box::pin(async move {
+            let stored = keep.store(task, &mut begun).await;
+            (begun, stored)
+        }));
+    }
+
+    fn receive(&mut self, received: Received) -> Result<(), Closed> {
+        let message = match received {
+            Received::Message(message) => message,
+            Received::Ping(bytes) => {
+                self.pong = Some(bytes);
+                return Ok(());
+            }
+            Received::Closed(close) => {
+                return Err(Closed::Lost(format!("the hub closed: {close:?}")));
+            }
+        };
+        self.status.received(message.len());
+        let now = self.times.now();
+        for frame in frames(&message, MESSAGE_BYTES_MAX)? {
+            for task in self.receiver.take(frame, self.keep, now)? {
+                self.take_on(task);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_on(&mut self, task: Task) {
+        match task {
+            Task::Welcome(welcome) => {
+                let now = self.times.clock().wall();
+                self.status.welcomed(&welcome, now);
+            }
+            // Nothing is reported and no stream is open yet.
+            Task::Reported(_) | Task::Stream { .. } => {}
+            stored => self.queue.extend(stored_task(stored)),
+        }
+    }
+
+    /// A message that takes long to arrive is a sign of life.
+    fn listen(&mut self) {
+        let partial = self.reader.held_bytes();
+        if partial > self.partial {
+            self.receiver.listen(self.times.now());
+        }
+        self.partial = partial;
+    }
+}
+
+fn stored_task(task: Task) -> Option<Stored> {
+    match task {
+        Task::Store(piece) => Some(Stored::Piece(piece)),
+        Task::Document {
+            number,
+            name,
+            bytes,
+        } => Some(Stored::Document {
+            number,
+            name,
+            bytes,
+        }),
+        Task::Reported(_) | Task::Stream { .. } | Task::Welcome(_) => None,
+    }
+}
+
+/// Waits for something that may be going on; for ever if it is not.
+async fn finished<T>(running: &mut Option<Pin<Box<dyn Future<Output = T> + Send>>>) -> T {
+    match running {
+        Some(running) => running.await,
+        None => std::future::pending().await,
+    }
+}
