@@ -1,3 +1,5 @@
 //! The hub: it watches the cluster and keeps every node's store equal to its view.
+
+pub mod cluster; // the Kubernetes API: requests, lists, watches
 pub mod sessions; // which node has a session here, and who is woken
 pub mod talk; // a session with a node over a link
