@@ -3,3 +3,5 @@
 pub mod cluster; // the Kubernetes API: requests, lists, watches
 pub mod sessions; // which node has a session here, and who is woken
 pub mod talk; // a session with a node over a link
+pub mod owners; // which hub has which node
+pub mod epoch; // when the history of the cluster is another one
