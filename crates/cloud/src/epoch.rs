@@ -5,11 +5,17 @@
 //! most of those that came say so is believed.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use crate::sessions::NodeName;
 
 /// Nodes whose word is kept. Beyond it further ones are not asked: that many agree or do not.
 const WITNESSES_MAX: usize = 10_000;
+
+/// So many nodes must have come before most of them are believed, if the cluster has so many.
+const QUORUM: usize = 3;
+/// Where fewer come, those are believed after this time.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What nodes say of the cluster's history.
 #[derive(Debug, Default)]
@@ -17,6 +23,17 @@ pub struct Witnesses {
     /// Of each node that came: whether it was told of a version that there is not.
     all: HashMap<NodeName, bool>,
     ahead: usize,
+    /// Since when one says so.
+    since: Option<Duration>,
+}
+
+/// What is known when a node comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Around {
+    /// How many nodes the cluster has.
+    pub nodes: usize,
+    /// The time.
+    pub now: Duration,
 }
 
 /// What to make of it.
@@ -31,13 +48,19 @@ pub enum Verdict {
 impl Witnesses {
     /// A node came. `ahead` says that it was told of a version above what a consistent read of the
     /// cluster gives.
-    pub fn hear(&mut self, node: &NodeName, ahead: bool) -> Verdict {
+    pub fn hear(&mut self, node: &NodeName, ahead: bool, around: Around) -> Verdict {
         if self.all.len() < WITNESSES_MAX || self.all.contains_key(node) {
             let before = self.all.insert(node.clone(), ahead).unwrap_or(false);
             self.ahead -= usize::from(before);
             self.ahead += usize::from(ahead);
         }
-        match ahead && self.ahead * 2 > self.all.len() {
+        if !ahead {
+            return Verdict::Same;
+        }
+        let since = *self.since.get_or_insert(around.now);
+        let enough = self.all.len() >= QUORUM.min(around.nodes);
+        let waited = around.now.saturating_sub(since) >= PATIENCE;
+        match self.ahead * 2 > self.all.len() && (enough || waited) {
             true => Verdict::Another,
             false => Verdict::Same,
         }
@@ -53,34 +76,46 @@ impl Witnesses {
 mod tests {
     use super::*;
 
-    fn hear(witnesses: &mut Witnesses, node: &str, ahead: bool) -> Verdict {
-        witnesses.hear(&node.into(), ahead)
+    fn hear(witnesses: &mut Witnesses, node: &str, ahead: bool, at: u64) -> Verdict {
+        let now = Duration::from_secs(at);
+        witnesses.hear(&node.into(), ahead, Around { nodes: 50, now })
     }
 
     #[test]
-    fn one_node_among_many_changes_nothing() {
+    fn one_node_among_many_changes_nothing_be_it_the_first_that_comes() {
         let mut witnesses = Witnesses::default();
+        assert_eq!(hear(&mut witnesses, "liar", true, 0), Verdict::Same);
         for node in ["a", "b", "c"] {
-            assert_eq!(hear(&mut witnesses, node, false), Verdict::Same);
+            assert_eq!(hear(&mut witnesses, node, false, 1), Verdict::Same);
         }
-        for _ in 0..10 {
-            assert_eq!(hear(&mut witnesses, "liar", true), Verdict::Same);
+        for at in 0..1_000 {
+            assert_eq!(hear(&mut witnesses, "liar", true, at), Verdict::Same);
         }
     }
 
     #[test]
     fn most_of_them_are_believed() {
         let mut witnesses = Witnesses::default();
-        assert_eq!(hear(&mut witnesses, "new", false), Verdict::Same);
-        assert_eq!(hear(&mut witnesses, "a", true), Verdict::Same);
-        assert_eq!(hear(&mut witnesses, "b", true), Verdict::Another);
+        assert_eq!(hear(&mut witnesses, "new", false, 0), Verdict::Same);
+        assert_eq!(hear(&mut witnesses, "a", true, 0), Verdict::Same);
+        assert_eq!(hear(&mut witnesses, "b", true, 0), Verdict::Another);
+    }
+
+    #[test]
+    fn where_few_come_they_are_believed_after_a_while() {
+        let mut witnesses = Witnesses::default();
+        assert_eq!(hear(&mut witnesses, "a", true, 5), Verdict::Same);
+        assert_eq!(hear(&mut witnesses, "a", true, 124), Verdict::Same);
+        assert_eq!(hear(&mut witnesses, "a", true, 125), Verdict::Another);
     }
 
     #[test]
     fn the_only_node_is_believed_and_a_calm_word_takes_an_earlier_one_back() {
         let mut witnesses = Witnesses::default();
-        assert_eq!(hear(&mut witnesses, "a", true), Verdict::Another);
-        assert_eq!(hear(&mut witnesses, "a", false), Verdict::Same);
-        assert_eq!(hear(&mut witnesses, "b", true), Verdict::Same);
+        let now = Duration::ZERO;
+        let alone = Around { nodes: 1, now };
+        assert_eq!(witnesses.hear(&"a".into(), true, alone), Verdict::Another);
+        assert_eq!(witnesses.hear(&"a".into(), false, alone), Verdict::Same);
+        assert_eq!(hear(&mut witnesses, "b", true, 500), Verdict::Same);
     }
 }

@@ -14,6 +14,11 @@ impl Outbox {
         self.follows.keys()
     }
 
+    /// Whether it is known what the node is to hold of a resource.
+    pub fn knows(&self, resource: &Resource) -> bool {
+        self.follows.contains_key(resource)
+    }
+
     /// What the node is to hold of a resource.
     pub fn wanted(&self, resource: &Resource) -> &[Scope] {
         let follow = self.follows.get(resource);

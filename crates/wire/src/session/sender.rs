@@ -38,8 +38,6 @@ pub struct Sender {
     pulse: Pulse,
     /// What the node said that it holds, of resources that are not known here yet.
     unjudged: BTreeMap<Resource, Holding>,
-    /// Whether it is known what the node is to hold.
-    decided: bool,
     questions: BTreeMap<Resource, Question>,
     /// What is said before any delivery.
     control: VecDeque<Frame>,
@@ -122,7 +120,6 @@ impl Sender {
             outbox: Outbox::new(limits),
             pulse: Pulse::new(patience, now),
             unjudged: unjudged.collect(),
-            decided: false,
             questions: BTreeMap::new(),
             control,
             reports,
@@ -132,21 +129,12 @@ impl Sender {
         }
     }
 
-    /// The node is to hold this from now on, and nothing else. Before the first view nothing is
-    /// sent, and nothing ends.
+    /// The node is to hold this from now on. A resource that is not named here is not known yet:
+    /// nothing of it is sent, and nothing ends.
     pub fn view<S: AsRef<[Scope]>>(&mut self, view: &BTreeMap<Resource, S>) {
-        let held = self.outbox.resources().chain(self.unjudged.keys());
-        let gone: Vec<Resource> = held
-            .filter(|resource| !view.contains_key(resource))
-            .cloned()
-            .collect();
-        for resource in &gone {
-            self.outbox.want(resource, &[]);
-        }
         for (resource, scopes) in view {
             self.outbox.want(resource, scopes.as_ref());
         }
-        self.decided = true;
     }
 
     /// The node is told how far it is, also where nothing changed for it.
@@ -297,10 +285,13 @@ impl Sender {
 
     /// Judges what the node said that it holds, of resources that are known by now.
     fn judge(&mut self, source: &impl Compared) -> Vec<Happening> {
-        if !self.decided || self.unjudged.is_empty() {
+        if self.unjudged.is_empty() {
             return Vec::new();
         }
-        let known = |resource: &Resource, _: &mut Holding| source.ring(resource).is_some();
+        let outbox = &self.outbox;
+        let known = |resource: &Resource, _: &mut Holding| {
+            outbox.knows(resource) && source.ring(resource).is_some()
+        };
         let judged: Vec<Holding> = self
             .unjudged
             .extract_if(.., known)
