@@ -11,6 +11,7 @@ pub mod files; // folders, atomic writes, bounded reads, one process per folder
 pub mod pki; // an authority, the certificates it issues, and what a peer's says
 pub mod tls; // certificates -> rustls configurations
 pub mod listen; // a port -> accepted, authenticated connections
+pub mod dial; // an address -> a connection, plain or encrypted
 pub mod websocket; // a connection -> whole messages, both ways
 
 pub use clock::Clock;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::{
     ClientHello, NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier,
 };
@@ -67,10 +67,11 @@ pub fn server(
     clients: &CertificateDer<'static>,
     clock: &Clock,
 ) -> Result<Arc<ServerConfig>, Error> {
-    let verifier = WebPkiClientVerifier::builder_with_provider(roots(clients)?, provider())
-        .allow_unauthenticated()
-        .build()
-        .map_err(refused)?;
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(roots(&[clients.clone()])?, provider())
+            .allow_unauthenticated()
+            .build()
+            .map_err(refused)?;
     let mut config = ServerConfig::builder_with_details(provider(), time(clock))
         .with_safe_default_protocol_versions()
         .map_err(refused)?
@@ -84,29 +85,48 @@ pub fn server(
     Ok(Arc::new(config))
 }
 
+/// Whom a client trusts, what it shows, and what it wants to speak.
+pub struct Party {
+    /// The authorities whose servers it trusts.
+    pub servers: Vec<CertificateDer<'static>>,
+    /// Its certificate, those between it and its authority, and its key.
+    pub own: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+    /// The application protocols that it offers, best first.
+    pub protocols: Vec<Vec<u8>>,
+}
+
 /// A client that trusts one authority and shows a certificate if it has one.
 pub fn client(
     servers: &CertificateDer<'static>,
     credential: Option<&Credential>,
     clock: &Clock,
 ) -> Result<Arc<ClientConfig>, Error> {
-    let verifier = WebPkiServerVerifier::builder_with_provider(roots(servers)?, provider())
+    let own = credential.map(|own| (vec![own.certificate.clone()], own.key.clone_key().into()));
+    let servers = vec![servers.clone()];
+    let protocols = ALPN.map(Vec::from).to_vec();
+    let party = Party {
+        servers,
+        own,
+        protocols,
+    };
+    client_of(party, clock)
+}
+
+/// A client of any kind.
+pub fn client_of(party: Party, clock: &Clock) -> Result<Arc<ClientConfig>, Error> {
+    let roots = roots(&party.servers)?;
+    let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider())
         .build()
         .map_err(refused)?;
     let config = ClientConfig::builder_with_details(provider(), time(clock))
         .with_safe_default_protocol_versions()
         .map_err(refused)?
         .with_webpki_verifier(verifier);
-    let mut config = match credential {
+    let mut config = match party.own {
         None => config.with_no_client_auth(),
-        Some(own) => {
-            let chain = vec![own.certificate.clone()];
-            config
-                .with_client_auth_cert(chain, own.key.clone_key().into())
-                .map_err(refused)?
-        }
+        Some((chain, key)) => config.with_client_auth_cert(chain, key).map_err(refused)?,
     };
-    config.alpn_protocols = ALPN.map(Vec::from).to_vec();
+    config.alpn_protocols = party.protocols;
     Ok(Arc::new(config))
 }
 
@@ -119,9 +139,11 @@ fn certified(credential: &Credential) -> Result<Arc<CertifiedKey>, Error> {
         .map_err(refused)
 }
 
-fn roots(authority: &CertificateDer<'static>) -> Result<Arc<RootCertStore>, Error> {
+fn roots(authorities: &[CertificateDer<'static>]) -> Result<Arc<RootCertStore>, Error> {
     let mut roots = RootCertStore::empty();
-    roots.add(authority.clone()).map_err(refused)?;
+    for authority in authorities {
+        roots.add(authority.clone()).map_err(refused)?;
+    }
     Ok(Arc::new(roots))
 }
 

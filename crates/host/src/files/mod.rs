@@ -136,7 +136,17 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
 /// Reads a file of our own that holds a secret. It must not be a link, and only its owner may have
 /// access to it.
 pub fn read_private(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
-    let (file, mode) = open(path, OFlags::NOFOLLOW)?;
+    read_closed(path, bytes_max, OFlags::NOFOLLOW)
+}
+
+/// Reads a file that a person names and that holds a secret. Links are followed, but only its owner
+/// may have access to what they lead to.
+pub fn read_secret(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
+    read_closed(path, bytes_max, OFlags::empty())
+}
+
+fn read_closed(path: &Path, bytes_max: u64, extra: OFlags) -> Result<Vec<u8>, Error> {
+    let (file, mode) = open(path, extra)?;
     if mode & 0o077 != 0 {
         return Err(Error::Exposed {
             path: path.to_owned(),

@@ -104,6 +104,18 @@ fn a_link_is_followed_for_people_and_refused_for_secrets() {
 }
 
 #[test]
+fn a_secret_that_a_person_names_may_be_a_link_but_not_open_to_others() {
+    let folder = folder();
+    let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+    write(&file, b"bytes", Audience::Owner).unwrap();
+    symlink(&file, &link).unwrap();
+    assert_eq!(read_secret(&link, 10).unwrap(), b"bytes");
+    write(&file, b"bytes", Audience::Everyone).unwrap();
+    let refused = read_secret(&link, 10).unwrap_err();
+    assert!(matches!(refused, Error::Exposed { .. }), "{refused}");
+}
+
+#[test]
 fn folders_are_made_private_and_kept_if_they_are_there() {
     let folder = folder();
     let deep = folder.path().join("a/b");

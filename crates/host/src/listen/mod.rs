@@ -1,6 +1,6 @@
 //! A port -> accepted, authenticated connections.
 //!
-//! This is the only place with sockets. A connection gets a place in a bounded crowd, five seconds
+//! Sockets live here and in `dial`. A connection gets a place in a bounded crowd, five seconds
 //! for its TLS handshake, and then a task of its own. What a peer does wrong before that ends its
 //! own connection and nothing else.
 
@@ -58,6 +58,16 @@ pub enum Protocol {
     Http1,
     /// HTTP/2.
     Http2,
+}
+
+impl Protocol {
+    /// What a handshake settled on.
+    pub(crate) fn of(alpn: Option<&[u8]>) -> Self {
+        match alpn {
+            Some(b"h2") => Self::Http2,
+            _ => Self::Http1,
+        }
+    }
 }
 
 /// Why a port cannot be listened on, or not any more.
@@ -187,10 +197,7 @@ impl Door {
         let (_, session) = stream.get_ref();
         let peer = session.peer_certificates().and_then(<[_]>::first);
         let peer = peer.map(|certificate| certificate.clone().into_owned());
-        let protocol = match session.alpn_protocol() {
-            Some(b"h2") => Protocol::Http2,
-            _ => Protocol::Http1,
-        };
+        let protocol = Protocol::of(session.alpn_protocol());
         Some(Accepted {
             stream,
             peer,
@@ -201,7 +208,7 @@ impl Door {
 }
 
 /// Small answers go out at once, and a peer that vanished is noticed within about a minute.
-fn tune(tcp: &TcpStream) -> io::Result<()> {
+pub(crate) fn tune(tcp: &TcpStream) -> io::Result<()> {
     tcp.set_nodelay(true)?;
     sockopt::set_socket_keepalive(tcp, true)?;
     sockopt::set_tcp_keepidle(tcp, Duration::from_secs(30))?;

@@ -1,0 +1,298 @@
+//! The one connection to the cluster: opened when it is needed, shared by all who ask.
+//!
+//! It speaks HTTP/2, so that lists, watches and writes share one handshake and one window. A server
+//! that speaks HTTP/1.1 only (some proxies do) gets a connection for each request.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use host::Clock;
+use host::dial::{self, Secure};
+use host::listen::Protocol;
+use host::tasks::{Crowd, Place};
+use http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, USER_AGENT};
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
+use tracing::{debug, info};
+
+use super::{Config, Error};
+
+/// How long a connection may take to be there, TLS included.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+/// How often a silent connection is asked whether it lives; it has as long to answer.
+const PING_EVERY: Duration = Duration::from_secs(10);
+/// Bytes that may wait on one stream unread, and on all of them. A reader that is slow stops its
+/// own stream long before it stops the others.
+const STREAM_WINDOW: u32 = 512 * 1024;
+const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
+/// How long a token from a file is used before the file is looked at again.
+const TOKEN_AGE_MAX: Duration = Duration::from_secs(60);
+
+/// A client of the cluster. Clones share the connection.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    /// In whose name it asks, beside its own.
+    acts_as: Option<Arc<[(HeaderName, HeaderValue)]>>,
+}
+
+struct Shared {
+    config: Config,
+    clock: Clock,
+    crowd: Crowd,
+    open: AsyncMutex<Option<http2::SendRequest<Full<Bytes>>>>,
+    token: Mutex<Option<Seen>>,
+}
+
+/// A token, and when it was read.
+struct Seen {
+    header: HeaderValue,
+    at: Instant,
+}
+
+impl Client {
+    /// A client of this cluster. Its connections take places of `crowd`: one for each, and one for
+    /// each request with a body that is on its way.
+    pub fn new(config: Config, crowd: Crowd, clock: Clock) -> Self {
+        let shared = Shared {
+            config,
+            clock,
+            crowd,
+            open: AsyncMutex::new(None),
+            token: Mutex::new(None),
+        };
+        Self {
+            shared: Arc::new(shared),
+            acts_as: None,
+        }
+    }
+
+    /// The same client, asking in the name of a user and groups. The cluster must allow us to.
+    pub fn acting_as(&self, user: &str, groups: &[&str]) -> Result<Self, Error> {
+        let header = |name: &'static str, value: &str| {
+            let value = HeaderValue::from_str(value);
+            let value = value.map_err(|error| Error::BadRequest(error.into()))?;
+            Ok::<_, Error>((HeaderName::from_static(name), value))
+        };
+        let mut headers = vec![header("impersonate-user", user)?];
+        for group in groups {
+            headers.push(header("impersonate-group", group)?);
+        }
+        Ok(Self {
+            shared: self.shared.clone(),
+            acts_as: Some(headers.into()),
+        })
+    }
+
+    /// Where the cluster is, for people.
+    pub fn address(&self) -> &str {
+        self.shared.config.address()
+    }
+
+    /// Sends a request whose URI is a path and query, and gives the head of the answer.
+    pub(super) async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, Error> {
+        self.shared.address(&mut request)?;
+        if let Some(headers) = &self.acts_as {
+            for (name, value) in headers.iter() {
+                request.headers_mut().append(name, value.clone());
+            }
+        }
+        let answer = self.shared.send(request).await?;
+        if answer.status() == 401 {
+            // The token may have been replaced in its file since.
+            *self.shared.token.lock() = None;
+        }
+        Ok(answer)
+    }
+}
+
+impl Shared {
+    /// Makes the URI whole and says who we are.
+    fn address(&self, request: &mut Request<Full<Bytes>>) -> Result<(), Error> {
+        let path = request
+            .uri()
+            .path_and_query()
+            .map_or("/", |path| path.as_str());
+        let server = &self.config.server;
+        let whole = format!("https://{}{}{path}", server.address, server.prefix);
+        let uri = whole.parse::<http::Uri>();
+        *request.uri_mut() = uri.map_err(|error| Error::BadRequest(error.into()))?;
+        let headers = request.headers_mut();
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        if let Some(token) = self.token()? {
+            headers.insert(AUTHORIZATION, token);
+        }
+        Ok(())
+    }
+
+    fn token(&self) -> Result<Option<HeaderValue>, Error> {
+        let Some(token) = &self.config.token else {
+            return Ok(None);
+        };
+        let now = self.clock.now();
+        let mut seen = self.token.lock();
+        let fresh = |seen: &&Seen| now.saturating_duration_since(seen.at) < TOKEN_AGE_MAX;
+        if let Some(seen) = seen.as_ref().filter(fresh) {
+            return Ok(Some(seen.header.clone()));
+        }
+        let text = format!("Bearer {}", token.read()?);
+        let header = HeaderValue::from_str(&text);
+        let mut header = header.map_err(|error| Error::BadRequest(error.into()))?;
+        header.set_sensitive(true);
+        *seen = Some(Seen {
+            header: header.clone(),
+            at: now,
+        });
+        Ok(Some(header))
+    }
+
+    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error> {
+        let (mut sender, request) = match self.sender().await? {
+            Sender::Shared(sender) => (sender, request),
+            Sender::Single(sender) => return once(sender, request).await,
+        };
+        let failed = match sender.try_send_request(request).await {
+            Ok(answer) => return Ok(answer),
+            Err(failed) => failed,
+        };
+        self.forget(&sender).await;
+        let mut failed = failed;
+        // What was never sent is sent once more, on a connection of today.
+        let Some(request) = failed.take_message() else {
+            return Err(Error::failed("the connection broke", failed.into_error()));
+        };
+        match self.sender().await? {
+            Sender::Single(sender) => once(sender, request).await,
+            Sender::Shared(mut sender) => {
+                let sent = sender.send_request(request).await;
+                sent.map_err(|error| Error::failed("the connection broke", error))
+            }
+        }
+    }
+
+    /// The open connection, or a new one. Whoever comes while it is being opened waits for it.
+    async fn sender(&self) -> Result<Sender, Error> {
+        let mut open = self.open.lock().await;
+        if let Some(sender) = open.as_ref().filter(|sender| !sender.is_closed()) {
+            return Ok(Sender::Shared(sender.clone()));
+        }
+        let stream = self.dial().await?;
+        let place = self.crowd.place();
+        let place = place.ok_or_else(|| Error::unreachable("too many requests are open"))?;
+        if dial::protocol(&stream) == Protocol::Http1 {
+            return self.single(stream, place).await.map(Sender::Single);
+        }
+        let sender = self.shared(stream, place).await?;
+        *open = Some(sender.clone());
+        info!(cluster = self.config.address(), "connected to the cluster");
+        Ok(Sender::Shared(sender))
+    }
+
+    async fn dial(&self) -> Result<Secure, Error> {
+        let tls = self.config.tls(&self.clock)?;
+        let server = &self.config.server;
+        let dialled = dial::secure(&server.address, server.name.clone(), tls, CONNECT_TIME_MAX);
+        dialled
+            .await
+            .map_err(|error| Error::failed("cannot connect", error))
+    }
+
+    async fn shared(
+        &self,
+        stream: Secure,
+        place: Place,
+    ) -> Result<http2::SendRequest<Full<Bytes>>, Error> {
+        let mut builder = http2::Builder::new(Places(self.crowd.clone()));
+        builder
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PING_EVERY)
+            .keep_alive_while_idle(true)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW);
+        let handshake = builder.handshake(TokioIo::new(stream)).await;
+        let (sender, connection) =
+            handshake.map_err(|error| Error::failed("the server speaks no HTTP/2", error))?;
+        place.spawn(async move {
+            if let Err(error) = connection.await {
+                debug!(%error, "connection to the cluster ended");
+            }
+        });
+        Ok(sender)
+    }
+
+    async fn single(
+        &self,
+        stream: Secure,
+        place: Place,
+    ) -> Result<http1::SendRequest<Full<Bytes>>, Error> {
+        let handshake = http1::handshake(TokioIo::new(stream)).await;
+        let (sender, connection) =
+            handshake.map_err(|error| Error::failed("the server speaks no HTTP", error))?;
+        place.spawn(async move {
+            if let Err(error) = connection.await {
+                debug!(%error, "connection to the cluster ended");
+            }
+        });
+        Ok(sender)
+    }
+
+    /// Forgets a connection that failed, unless there is a newer one already.
+    async fn forget(&self, failed: &http2::SendRequest<Full<Bytes>>) {
+        let mut open = self.open.lock().await;
+        if failed.is_closed() || open.as_ref().is_some_and(http2::SendRequest::is_closed) {
+            open.take_if(|sender| sender.is_closed());
+        }
+    }
+}
+
+/// Who sends a request.
+enum Sender {
+    Shared(http2::SendRequest<Full<Bytes>>),
+    Single(http1::SendRequest<Full<Bytes>>),
+}
+
+async fn once(
+    mut sender: http1::SendRequest<Full<Bytes>>,
+    mut request: Request<Full<Bytes>>,
+) -> Result<Response<Incoming>, Error> {
+    let authority = request
+        .uri()
+        .authority()
+        .map(|authority| authority.as_str());
+    let host = HeaderValue::from_str(authority.unwrap_or_default());
+    let host = host.map_err(|error| Error::BadRequest(error.into()))?;
+    request.headers_mut().insert(HOST, host);
+    let path = request.uri().path_and_query().cloned();
+    *request.uri_mut() = path.map(http::Uri::from).unwrap_or_default();
+    let sent = sender.send_request(request).await;
+    sent.map_err(|error| Error::failed("the connection broke", error))
+}
+
+/// Runs what a connection needs beside itself in places of the crowd. Without a free place the
+/// request that needed it fails.
+#[derive(Clone)]
+struct Places(Crowd);
+
+impl<F> hyper::rt::Executor<F> for Places
+where
+    F: Future + Send + 'static,
+{
+    fn execute(&self, task: F) {
+        match self.0.place() {
+            Some(place) => place.spawn(async move { drop(task.await) }),
+            None => debug!("no place is free for a request to the cluster"),
+        }
+    }
+}
+
+const AGENT: &str = concat!("holdfast/", env!("CARGO_PKG_VERSION"));

@@ -1,0 +1,1 @@
+//! Tests of what the client is told: kubeconfigs, refusals, awkward objects.

@@ -1,0 +1,126 @@
+//! An address -> a connection, plain or encrypted.
+//!
+//! A name may stand for several addresses. Each is tried in turn with a fair share of the time that
+//! is left, so that one which swallows everything does not use up the others' chance.
+
+#![expect(
+    clippy::disallowed_types,
+    reason = "this is the place where sockets live"
+)]
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+use tokio_rustls::TlsConnector;
+
+use crate::listen::{Protocol, tune};
+
+/// Addresses of one name that are tried. A name with more of them has the rest ignored.
+pub const ADDRESSES_MAX: usize = 8;
+
+/// A connection that we opened, as it is.
+pub type Stream = TcpStream;
+
+/// An encrypted connection that we opened.
+pub type Secure = tokio_rustls::client::TlsStream<TcpStream>;
+
+/// Opens a connection to `host:port` within a time, name resolution included.
+///
+/// What is written goes out at once, and a peer that vanished is noticed within about a minute.
+pub async fn dial(address: &str, within: Duration) -> io::Result<Stream> {
+    let end = Instant::now() + within;
+    let found = timeout(within, tokio::net::lookup_host(address)).await;
+    let found = found.map_err(|_| late("the name was not resolved in time"))??;
+    let all: Vec<SocketAddr> = found.take(ADDRESSES_MAX).collect();
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for (tried, address) in all.iter().enumerate() {
+        let left = end.saturating_duration_since(Instant::now());
+        let share = left / u32::try_from(all.len() - tried).unwrap_or(u32::MAX);
+        match timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(tcp)) => {
+                tune(&tcp)?;
+                return Ok(tcp);
+            }
+            Ok(Err(error)) => last = error,
+            Err(_) => last = late("nobody answered in time"),
+        }
+    }
+    Err(last)
+}
+
+/// Opens an encrypted connection to `host:port` within a time; the peer must be `name`.
+pub async fn secure(
+    address: &str,
+    name: ServerName<'static>,
+    tls: Arc<ClientConfig>,
+    within: Duration,
+) -> io::Result<Secure> {
+    let end = Instant::now() + within;
+    let tcp = dial(address, within).await?;
+    let handshake = TlsConnector::from(tls).connect(name, tcp);
+    let left = end.saturating_duration_since(Instant::now());
+    match timeout(left, handshake).await {
+        Ok(done) => done,
+        Err(_) => Err(late("the TLS handshake took too long")),
+    }
+}
+
+/// What both ends of a connection agreed to speak.
+pub fn protocol(stream: &Secure) -> Protocol {
+    Protocol::of(stream.get_ref().1.alpn_protocol())
+}
+
+fn late(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn a_name_is_resolved_and_the_address_that_answers_is_taken() {
+        // localhost may stand for ::1 as well, where nobody listens.
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let address = format!("localhost:{port}");
+        let mut ours = dial(&address, Duration::from_secs(5)).await.unwrap();
+        let accepted = listener.accept().await.unwrap();
+        assert!(ours.nodelay().unwrap());
+        ours.write_all(b"x").await.unwrap();
+        let mut theirs = accepted.0;
+        assert_eq!(theirs.read_u8().await.unwrap(), b'x');
+    }
+
+    #[tokio::test]
+    async fn a_port_where_nobody_listens_is_an_error_and_so_is_no_port() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        drop(listener);
+        let refused = dial(&address, Duration::from_secs(5)).await.unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        assert!(dial("127.0.0.1", Duration::from_secs(5)).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_server_that_never_shakes_hands_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let now = crate::Clock::machine().wall();
+        let authority = crate::pki::Authority::create("test-ca", now).unwrap();
+        let clock = crate::Clock::machine();
+        let tls = crate::tls::client(authority.certificate(), None, &clock).unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        let silent = secure(&address, name, tls, Duration::from_millis(200)).await;
+        assert_eq!(silent.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        drop(listener);
+    }
+}
