@@ -8,3 +8,4 @@ pub mod sessions; // which node has a session here, and who is woken
 pub mod talk; // a session with a node over a link
 pub mod owners; // which hub has which node
 pub mod epoch; // when the history of the cluster is another one
+pub mod join; // who is a node: tokens, certificates, revocation

@@ -9,10 +9,12 @@ pub mod times; // moments, counted from the start of the program
 pub mod shutdown; // the one word that ends everything, and the signals that say it
 pub mod tasks; // every task has a name and an owner
 pub mod files; // folders, atomic writes, bounded reads, one process per folder
+pub mod secret; // random bytes, hashes, comparisons
 pub mod pki; // an authority, the certificates it issues, and what a peer's says
 pub mod tls; // certificates -> rustls configurations
 pub mod listen; // a port -> accepted, authenticated connections
 pub mod dial; // an address -> a connection, plain or encrypted
+pub mod http; // a connection -> one request and its answer
 pub mod websocket; // a connection -> whole messages, both ways
 
 pub use clock::Clock;

@@ -8,6 +8,7 @@
 //! Whatever comes from the other side may be made up. Each decoder names its limits and refuses
 //! what is beyond them; nothing is allocated for a length that is only claimed.
 
+pub mod join; // how a node gets the certificate that makes it one
 pub mod frame; // bytes <-> what the two ends say
 pub mod ring; // the last changes of a resource
 pub mod cut; // ring, scopes, standing -> what a node lacks, in order

@@ -3,12 +3,13 @@
 use jiff::{SignedDuration, Timestamp};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, SanType,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SanType,
 };
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
-use super::leaf::Leaf;
-use super::{AUTHORITY_LIFE, BACKDATED, Credential, Error, LEAF_LIFE, Wanted, subject};
+use super::leaf::{Leaf, Validity, is_authority, public_key};
+use super::request::Request;
+use super::{AUTHORITY_LIFE, BACKDATED, Credential, Error, LEAF_LIFE, Wanted, one_block, subject};
 
 /// A certificate authority: its certificate, which clients trust, and its key.
 pub struct Authority {
@@ -26,7 +27,7 @@ impl Authority {
     /// An authority of this name for a key that is there already. Certificates that the key signed
     /// under that name stay valid.
     pub(super) fn with_key(name: &str, key: KeyPair, now: Timestamp) -> Result<Self, Error> {
-        let mut params = params(name, after(now, AUTHORITY_LIFE), now);
+        let mut params = params(name, from_now(AUTHORITY_LIFE, now));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let certificate = params.self_signed(&key).map_err(Error::Make)?;
@@ -41,6 +42,22 @@ impl Authority {
         Self { certificate, key }
     }
 
+    /// An authority from its certificate and its key, each one PEM block. They must be a pair, and
+    /// the certificate one that may issue others.
+    pub fn from_pem(certificate: &[u8], key: &[u8]) -> Result<Self, Error> {
+        let certificate = super::certificate_from_pem(certificate)?;
+        let key = one_block(key, "PRIVATE KEY").ok_or(Error::NotOneKey)?;
+        let key = KeyPair::from_pkcs8_der_and_sign_algo(&key.into(), &PKCS_ECDSA_P256_SHA256)
+            .map_err(|_| Error::NotOneKey)?;
+        if public_key(&certificate)? != key.der_bytes() {
+            return Err(Error::NotItsKey);
+        }
+        if !is_authority(&certificate)? {
+            return Err(Error::NotAnAuthority);
+        }
+        Ok(Self { certificate, key })
+    }
+
     /// The certificate that clients trust.
     pub fn certificate(&self) -> &CertificateDer<'static> {
         &self.certificate
@@ -51,8 +68,8 @@ impl Authority {
         super::pem("CERTIFICATE", &self.certificate)
     }
 
-    /// The key as PEM. A secret.
-    pub(super) fn key_pem(&self) -> String {
+    /// The key as PEM. A secret, and with it everything that the authority vouches for.
+    pub fn key_pem(&self) -> String {
         self.key.serialize_pem()
     }
 
@@ -69,35 +86,50 @@ impl Authority {
         now: Timestamp,
     ) -> Result<Credential, Error> {
         let key = KeyPair::generate().map_err(Error::Make)?;
-        let issuer = Issuer::from_ca_cert_der(&self.certificate, &self.key).map_err(Error::Make)?;
-        // A leaf does not outlive the authority: no peer would take it then.
-        let end = Leaf::read(&self.certificate)?
-            .validity
-            .not_after
-            .min(after(now, life));
-        let params = leaf_params(wanted, end, now)?;
-        let certificate = params.signed_by(&key, &issuer).map_err(Error::Make)?;
-        let certificate = match wanted {
-            Wanted::Server { .. } => certificate.into(),
-            Wanted::Client { user, groups } => {
-                subject::replace(certificate.der(), user, groups, &self.key)?
-            }
-        };
+        let certificate = self.sign(&key, wanted, from_now(life, now))?;
         let key = PrivatePkcs8KeyDer::from(key.serialize_der());
         Ok(Credential { certificate, key })
     }
+
+    /// Issues a certificate for the key of a request. What it says is what `wanted` says: of the
+    /// request, nothing but its key.
+    pub fn certify(
+        &self,
+        request: &Request,
+        wanted: &Wanted,
+        validity: Validity,
+    ) -> Result<CertificateDer<'static>, Error> {
+        let key = request.public_key().map_err(Error::Make)?;
+        self.sign(&key, wanted, validity)
+    }
+
+    fn sign(
+        &self,
+        key: &impl PublicKeyData,
+        wanted: &Wanted,
+        mut validity: Validity,
+    ) -> Result<CertificateDer<'static>, Error> {
+        let issuer = Issuer::from_ca_cert_der(&self.certificate, &self.key).map_err(Error::Make)?;
+        // A leaf does not outlive the authority: no peer would take it then.
+        let end = Leaf::read(&self.certificate)?.validity.not_after;
+        validity.not_after = validity.not_after.min(end);
+        let params = leaf_params(wanted, validity)?;
+        let certificate = params.signed_by(key, &issuer).map_err(Error::Make)?;
+        match wanted {
+            Wanted::Server { .. } => Ok(certificate.into()),
+            Wanted::Client { user, groups } => {
+                subject::replace(certificate.der(), user, groups, &self.key)
+            }
+        }
+    }
 }
 
-fn leaf_params(
-    wanted: &Wanted,
-    end: Timestamp,
-    now: Timestamp,
-) -> Result<CertificateParams, Error> {
+fn leaf_params(wanted: &Wanted, validity: Validity) -> Result<CertificateParams, Error> {
     let (name, purpose) = match wanted {
         Wanted::Server { name, .. } => (name, ExtendedKeyUsagePurpose::ServerAuth),
         Wanted::Client { user, .. } => (user, ExtendedKeyUsagePurpose::ClientAuth),
     };
-    let mut params = params(name, end, now);
+    let mut params = params(name, validity);
     params.is_ca = IsCa::ExplicitNoCa;
     params.use_authority_key_identifier_extension = true;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -114,7 +146,7 @@ fn leaf_params(
     Ok(params)
 }
 
-fn params(name: &str, end: Timestamp, now: Timestamp) -> CertificateParams {
+fn params(name: &str, validity: Validity) -> CertificateParams {
     // A clock before 1970 is shown as 1970: what was made then is renewed once the clock is right.
     let date = |moment: Timestamp| {
         let seconds = u64::try_from(moment.as_second()).unwrap_or(0);
@@ -123,11 +155,15 @@ fn params(name: &str, end: Timestamp, now: Timestamp) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, name);
-    params.not_before = date(now.checked_sub(BACKDATED).unwrap_or(Timestamp::MIN));
-    params.not_after = date(end);
+    params.not_before = date(validity.not_before);
+    params.not_after = date(validity.not_after);
     params
 }
 
-fn after(now: Timestamp, life: SignedDuration) -> Timestamp {
-    now.checked_add(life).unwrap_or(Timestamp::MAX)
+/// For so long from now, and a little before, for peers whose clocks are behind.
+fn from_now(life: SignedDuration, now: Timestamp) -> Validity {
+    Validity {
+        not_before: now.checked_sub(BACKDATED).unwrap_or(Timestamp::MIN),
+        not_after: now.checked_add(life).unwrap_or(Timestamp::MAX),
+    }
 }

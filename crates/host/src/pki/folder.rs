@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tracing::info;
 
 use super::leaf::{Leaf, is_signed_by, public_key};
-use super::{Authority, Credential, Error, Wanted};
+use super::{Authority, Credential, Error, Wanted, one_block};
 use crate::clock::Clock;
 use crate::files::{self, Audience};
 
@@ -174,12 +174,6 @@ fn present<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
         Err(Error::File(files::Error::Missing(_))) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// The one PEM block of a file. A second block of any kind means that the file is not ours.
-fn one_block(bytes: &[u8], label: &str) -> Option<Vec<u8>> {
-    let [block] = <[pem::Pem; 1]>::try_from(pem::parse_many(bytes).ok()?).ok()?;
-    (block.tag() == label).then(|| block.into_contents())
 }
 
 /// A certificate has about 800 bytes as PEM; one with hundreds of names still fits.

@@ -90,6 +90,13 @@ pub(super) fn public_key(certificate: &CertificateDer<'_>) -> Result<Vec<u8>, Er
     Ok(parsed.public_key().subject_public_key.data.to_vec())
 }
 
+/// Whether a certificate is one of an authority.
+pub(super) fn is_authority(certificate: &CertificateDer<'_>) -> Result<bool, Error> {
+    let (_, parsed) = X509Certificate::from_der(certificate)
+        .map_err(|error| Error::NotACertificate(error.to_string()))?;
+    Ok(parsed.is_ca())
+}
+
 /// Whether this authority's key signed the certificate.
 pub(super) fn is_signed_by(certificate: &CertificateDer<'_>, authority: &Authority) -> bool {
     let Ok(key) = public_key(authority.certificate()) else {

@@ -5,7 +5,10 @@
 
 mod authority; // a name and a key that issues certificates
 mod folder; // the same on disk: load, make, renew
+mod key; // a key that has no certificate yet
 mod leaf; // what a certificate says
+mod pin; // an authority by the hash of its key
+mod request; // what someone asks to have certified
 mod subject; // names with several organizations
 #[cfg(test)]
 mod tests;
@@ -19,7 +22,10 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use crate::files;
 pub use authority::Authority;
 pub use folder::Folder;
+pub use key::Key;
 pub use leaf::{Leaf, Validity};
+pub use pin::{NotAPin, Pin};
+pub use request::{BadRequest, REQUEST_BYTES_MAX, Request};
 
 /// How long an authority lives. It cannot be replaced without telling every client, so: long.
 pub const AUTHORITY_LIFE: SignedDuration = SignedDuration::from_hours(10 * 365 * 24);
@@ -92,6 +98,18 @@ pub enum Error {
     /// These bytes are not a certificate.
     #[error("not a valid X.509 certificate: {0}")]
     NotACertificate(String),
+    /// These bytes are not exactly one certificate as PEM.
+    #[error("not one PEM certificate")]
+    NotOneCertificate,
+    /// These bytes are not exactly one key of ours as PEM.
+    #[error("not one PEM P-256 private key")]
+    NotOneKey,
+    /// The certificate was issued for another key.
+    #[error("the certificate is of another key")]
+    NotItsKey,
+    /// This certificate is not one of an authority.
+    #[error("the certificate may not issue others")]
+    NotAnAuthority,
     /// This file does not hold exactly one certificate.
     #[error("{} does not hold one PEM certificate; restore it from a backup", .0.display())]
     BadCertificateFile(PathBuf),
@@ -128,6 +146,25 @@ pub enum Error {
         /// When.
         at: jiff::Timestamp,
     },
+}
+
+/// The certificate that these bytes are, as the only PEM block.
+pub fn certificate_from_pem(bytes: &[u8]) -> Result<CertificateDer<'static>, Error> {
+    let der = one_block(bytes, "CERTIFICATE").ok_or(Error::NotOneCertificate)?;
+    let certificate = der.into();
+    Leaf::read(&certificate)?;
+    Ok(certificate)
+}
+
+/// A certificate as PEM.
+pub fn certificate_pem(certificate: &CertificateDer<'_>) -> String {
+    pem("CERTIFICATE", certificate)
+}
+
+/// The one PEM block that there is. A second block of any kind means that this is not ours.
+fn one_block(bytes: &[u8], label: &str) -> Option<Vec<u8>> {
+    let [block] = <[pem::Pem; 1]>::try_from(pem::parse_many(bytes).ok()?).ok()?;
+    (block.tag() == label).then(|| block.into_contents())
 }
 
 fn pem(label: &str, der: &[u8]) -> String {

@@ -6,14 +6,14 @@
 
 use std::io;
 
-use aws_lc_rs::rand;
-use bytes::Bytes;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::Socket;
 use super::frame::Role;
-use super::handshake::head::{self, HEAD_BYTES_MAX, Malformed};
 use super::handshake::{Key, NotAHost, NotLetIn, Refused};
+use crate::http::head::Malformed;
+use crate::http::{Opening, read_opening};
+use crate::secret;
 
 /// Why a client was not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -45,10 +45,22 @@ pub async fn accept<S>(mut stream: S) -> Result<Socket<S>, AcceptFailed>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let read = read_head(&mut stream).await.map_err(AcceptFailed::Lost)?;
-    let request = read
+    let read = read_opening(&mut stream).await;
+    let opening = read.map_err(AcceptFailed::Lost)?;
+    accept_opening(stream, opening).await
+}
+
+/// Lets a client in whose request was read already, or refuses it with an answer.
+pub async fn accept_opening<S>(
+    mut stream: S,
+    opening: Result<Opening, Malformed>,
+) -> Result<Socket<S>, AcceptFailed>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let request = opening
         .map_err(Refused::from)
-        .and_then(|(head, early)| Ok((Key::read_request(&head)?, early)));
+        .and_then(|opening| Ok((Key::read_request(&opening.head)?, opening.early)));
     match request {
         Ok((key, early)) => {
             let written = write(&mut stream, &key.response()).await;
@@ -74,37 +86,13 @@ where
     let request = key.request(host).map_err(ConnectFailed::Host)?;
     let written = write(&mut stream, &request).await;
     written.map_err(ConnectFailed::Lost)?;
-    let read = read_head(&mut stream).await.map_err(ConnectFailed::Lost)?;
+    let read = read_opening(&mut stream).await;
     let response = read
+        .map_err(ConnectFailed::Lost)?
         .map_err(NotLetIn::from)
-        .and_then(|(head, early)| key.read_response(&head).map(|()| early));
+        .and_then(|opening| key.read_response(&opening.head).map(|()| opening.early));
     let early = response.map_err(ConnectFailed::NotLetIn)?;
     Ok(Socket::new(stream, Role::Client, early))
-}
-
-/// Reads a head and, where it came along, what follows it.
-async fn read_head<S>(stream: &mut S) -> io::Result<Result<(Vec<u8>, Bytes), Malformed>>
-where
-    S: AsyncRead + Unpin,
-{
-    let mut bytes = Vec::new();
-    loop {
-        let searched = bytes.len();
-        // The buffer grows by small steps: most heads are short.
-        bytes.resize(HEAD_BYTES_MAX.min(searched + HEAD_STEP_BYTES), 0);
-        let count = stream.read(&mut bytes[searched..]).await?;
-        bytes.truncate(searched + count);
-        match head::end(&bytes, searched) {
-            Ok(Some(end)) => {
-                let early = Bytes::copy_from_slice(&bytes[end..]);
-                bytes.truncate(end);
-                return Ok(Ok((bytes, early)));
-            }
-            Ok(None) if count == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(None) => {}
-            Err(malformed) => return Ok(Err(malformed)),
-        }
-    }
 }
 
 async fn write<S: AsyncWrite + Unpin>(stream: &mut S, bytes: &[u8]) -> io::Result<()> {
@@ -113,10 +101,5 @@ async fn write<S: AsyncWrite + Unpin>(stream: &mut S, bytes: &[u8]) -> io::Resul
 }
 
 fn random_key() -> io::Result<Key> {
-    let mut key = [0; 16];
-    let filled = rand::fill(&mut key);
-    filled.map_err(|_| io::Error::other("the machine has no random bytes"))?;
-    Ok(Key(key))
+    secret::random().map(Key)
 }
-
-const HEAD_STEP_BYTES: usize = 1024;

@@ -3,7 +3,6 @@
 //! There is one path, one version and one subprotocol. A browser is not let in: it would bring the
 //! certificate of its user along to wherever a web page tells it to connect.
 
-pub mod head;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +10,7 @@ use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use head::{Head, Malformed};
+use crate::http::head::{Head, Malformed};
 
 /// The path that links are opened on.
 pub const PATH: &str = "/link";

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::head::HEAD_BYTES_MAX;
 use super::*;
+use crate::http::head::{self, HEAD_BYTES_MAX};
 
 const KEY: Key = Key(*b"the sample nonce");
 

@@ -1,5 +1,9 @@
 //! Certificates -> rustls configurations: TLS 1.2 and 1.3, with an optional client certificate.
 
+mod pinned; // a server that is known by the pin of its authority alone
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,8 +21,13 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use crate::clock::Clock;
 use crate::pki::Credential;
 
+pub use pinned::{Introducing, NotPinned, pinned_client};
+
 /// The application protocols that we speak, best first.
 pub const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// The application protocol of links and of what leads to them.
+pub const HTTP1: &[u8] = b"http/1.1";
 
 /// Why a configuration cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +53,11 @@ impl Shown {
         *self.now.write() = certified;
         Ok(())
     }
+
+    /// What is shown now.
+    fn now(&self) -> Arc<CertifiedKey> {
+        self.now.read().clone()
+    }
 }
 
 impl fmt::Debug for Shown {
@@ -54,7 +68,7 @@ impl fmt::Debug for Shown {
 
 impl ResolvesServerCert for Shown {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.now.read().clone())
+        Some(self.now())
     }
 }
 
@@ -63,7 +77,7 @@ impl ResolvesServerCert for Shown {
 /// A client without one is let in as nobody: who it is may be said by a token. One whose
 /// certificate `clients` did not issue, or that is not valid now, is refused.
 pub fn server(
-    shown: Arc<Shown>,
+    shown: Arc<dyn ResolvesServerCert>,
     clients: &CertificateDer<'static>,
     clock: &Clock,
 ) -> Result<Arc<ServerConfig>, Error> {
