@@ -26,6 +26,7 @@ use parking_lot::Mutex;
 use wire::digest::Digest;
 use wire::outbox::Source;
 use wire::ring::Ring;
+use wire::session::Compared;
 
 use past::Past;
 use recent::Recent;
@@ -346,6 +347,16 @@ impl Cache {
         };
         self.recent.lock().put(resource, header, bytes.clone());
         Some(bytes)
+    }
+}
+
+impl Compared for Cache {
+    fn digest(&self, resource: &Resource, scopes: &[Scope]) -> Digest {
+        Self::digest(self, resource, scopes).0
+    }
+
+    fn headers(&self, resource: &Resource, scopes: &[Scope]) -> Vec<Arc<Header>> {
+        Self::headers(self, resource, scopes)
     }
 }
 

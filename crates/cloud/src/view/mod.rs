@@ -142,6 +142,19 @@ impl Views {
         &self.resources
     }
 
+    /// Whether objects of a resource say something about views.
+    pub fn reads(&self, resource: &Resource) -> bool {
+        self.source(resource).is_some()
+    }
+
+    /// The objects of a resource that say something about views, as far as they were put in.
+    pub fn names(&self, resource: &Resource) -> Vec<ObjectName> {
+        match self.source(resource) {
+            Some(source) => self.graph.names(source),
+            None => Vec::new(),
+        }
+    }
+
     /// Takes in an object as it is now. What says nothing about views is passed over.
     pub fn put(
         &mut self,
