@@ -1,6 +1,9 @@
 //! The hub: it watches the cluster and keeps every node's store equal to its view.
 
 pub mod cluster; // the Kubernetes API: requests, lists, watches
+pub mod watch; // lists and watches -> changes, in order or as a set
+pub mod cache; // changes -> one copy of each object, and what can be sent of it
+pub mod view; // pods -> what each node must hold
 pub mod sessions; // which node has a session here, and who is woken
 pub mod talk; // a session with a node over a link
 pub mod owners; // which hub has which node

@@ -35,6 +35,7 @@ pub mod select; // label and field selectors over a header
 pub mod splice; // small edits of an object's bytes, without decoding them
 pub mod scope; // parts of a resource, and what they cover
 pub mod standing; // how far a node is with a resource
+pub mod references; // what a node needs because of its pods
 pub mod patch; // JSON patch, merge patch, strategic merge patch
 
 pub use change::Change;

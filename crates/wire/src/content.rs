@@ -165,7 +165,7 @@ const PACKED_FROM: usize = 64;
 const LEVEL: i32 = 3;
 
 /// Packs bytes with a base as what came before them; nothing if that fails.
-fn pack(bytes: &[u8], base: &[u8]) -> Option<Vec<u8>> {
+pub fn pack(bytes: &[u8], base: &[u8]) -> Option<Vec<u8>> {
     let mut context = CCtx::try_create()?;
     let all = (bytes.len() + base.len()).max(1024);
     // Whatever is in the base can be referred to.
@@ -189,7 +189,7 @@ fn pack(bytes: &[u8], base: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// What was packed, if it is so long.
-fn unpack(packed: &[u8], base: &[u8], length: usize) -> Option<Vec<u8>> {
+pub fn unpack(packed: &[u8], base: &[u8], length: usize) -> Option<Vec<u8>> {
     let mut context = DCtx::try_create()?;
     let format = DParameter::Format(FrameFormat::Magicless);
     context.set_parameter(format).ok()?;

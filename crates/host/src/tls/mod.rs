@@ -81,11 +81,13 @@ pub fn server(
     clients: &CertificateDer<'static>,
     clock: &Clock,
 ) -> Result<Arc<ServerConfig>, Error> {
-    let verifier =
-        WebPkiClientVerifier::builder_with_provider(roots(&[clients.clone()])?, provider())
-            .allow_unauthenticated()
-            .build()
-            .map_err(refused)?;
+    let verifier = WebPkiClientVerifier::builder_with_provider(
+        roots(std::slice::from_ref(clients))?,
+        provider(),
+    )
+    .allow_unauthenticated()
+    .build()
+    .map_err(refused)?;
     let mut config = ServerConfig::builder_with_details(provider(), time(clock))
         .with_safe_default_protocol_versions()
         .map_err(refused)?

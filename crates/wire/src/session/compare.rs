@@ -1,6 +1,8 @@
 //! What a node is asked, to find out what it holds: first the digests of buckets, then what is in
 //! those that differ.
 
+use std::time::Duration;
+
 use object::{Resource, Version};
 
 use super::sender::Compared;
@@ -13,7 +15,12 @@ use crate::outbox::Outbox;
 pub(super) struct Question {
     bits: u32,
     about: About,
+    /// When it was asked.
+    asked: Duration,
 }
+
+/// How long an answer may take on a link that is alive, before it is asked for again.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 enum About {
@@ -36,7 +43,7 @@ pub(super) enum Outcome {
     /// The node has what it should.
     Equal,
     /// There is something else to ask.
-    Ask(Question, Frame),
+    Ask(Question),
     /// With these repairs it has what there was at this version; without any it is sent everything.
     Repair(Version, Option<Repairs>),
     /// It cannot be told now: something is on its way.
@@ -44,67 +51,97 @@ pub(super) enum Outcome {
 }
 
 impl Question {
-    /// Asks a node what it holds of a resource: it said how many objects these are. `sure` says
+    /// What a node holds of a resource, of which it has so many objects. `sure` says
     /// that something is wrong, and that nothing is sent until it is known what.
-    pub(super) fn new(resource: &Resource, objects: u64, sure: bool) -> (Self, Frame) {
-        let bits = difference::bits_for(objects);
-        let question = Self {
-            bits,
+    pub(super) fn new(objects: u64, sure: bool, now: Duration) -> Self {
+        Self {
+            bits: difference::bits_for(objects),
             about: About::Buckets { sure },
-        };
-        (question, ask(resource, bits, None))
+            asked: now,
+        }
     }
 
-    /// Takes the answer; nothing if it does not answer this.
+    /// The question as it is sent.
+    pub(super) fn frame(&self, resource: &Resource) -> Frame {
+        let entries_of = match &self.about {
+            About::Buckets { .. } => None,
+            About::Entries { which, .. } => Some(which.clone()),
+        };
+        Frame::Ask(Ask {
+            resource: resource.clone(),
+            bits: self.bits,
+            entries_of,
+        })
+    }
+
+    /// Whether it is to be asked again: the node answered to a ping that was sent later, and not to
+    /// this. Then it counts as asked now.
+    pub(super) fn is_due(&mut self, now: Duration, answered: Duration) -> bool {
+        let due = answered > self.asked && now >= self.asked + ASK_AGAIN;
+        if due {
+            self.asked = now;
+        }
+        due
+    }
+
+    /// Whether nothing may be wrong at all.
+    pub(super) fn may_be_right(&self) -> bool {
+        matches!(self.about, About::Buckets { sure: false })
+    }
+
+    /// Whether this is what was asked for.
+    pub(super) fn is_answered_by(&self, bits: u32, told: &Told) -> bool {
+        bits == self.bits
+            && match (&self.about, told) {
+                (About::Buckets { .. }, Told::Buckets(_)) | (_, Told::TooMany) => true,
+                (About::Entries { which, .. }, Told::Entries(theirs, _)) => which == theirs,
+                _ => false,
+            }
+    }
+
+    /// Takes the answer; nothing if it makes no sense.
     pub(super) fn answer(
         self,
         resource: &Resource,
-        (bits, told): (u32, Told),
+        told: Told,
         (outbox, source): (&mut Outbox, &impl Compared),
     ) -> Option<Outcome> {
-        if bits != self.bits {
-            return None;
-        }
+        let bits = self.bits;
         let now = source.ring(resource)?.now().clone();
-        match (self.about, told) {
+        if self.may_be_right() && !outbox.is_even(resource, source) {
+            return Some(Outcome::Unclear);
+        }
+        let Self { about, asked, .. } = self;
+        match (about, told) {
             (About::Buckets { sure }, Told::Buckets(theirs)) => {
-                if !sure && !outbox.is_even(resource, source) {
-                    return Some(Outcome::Unclear);
-                }
                 let ours = source.headers(resource, outbox.wanted(resource));
                 let ours = difference::buckets(resource, ours.iter().map(|it| &**it), bits);
                 let which = difference::differing(&ours, &theirs)?;
                 if which.is_empty() && !sure {
                     return Some(Outcome::Equal);
                 }
-                outbox.doubt(resource);
                 if which.is_empty() {
                     return Some(Outcome::Repair(now, Some(Repairs::new())));
                 }
-                let frame = ask(resource, bits, Some(which.clone()));
+                if !sure {
+                    outbox.doubt(resource);
+                }
                 let about = About::Entries { which, since: now };
-                Some(Outcome::Ask(Self { bits, about }, frame))
+                Some(Outcome::Ask(Self { bits, about, asked }))
             }
-            (About::Entries { which, since }, Told::Entries(theirs, entries)) => {
+            (About::Entries { which, since }, Told::Entries(_, entries)) => {
                 let ours = source.headers(resource, outbox.wanted(resource));
                 let repairs = difference::repairs(resource, ours, (bits, &which), &entries);
-                let repairs = repairs.filter(|_| theirs == which);
                 Some(Outcome::Repair(since, repairs))
             }
-            (_, Told::TooMany) => {
-                outbox.doubt(resource);
+            (about, Told::TooMany) => {
+                if matches!(about, About::Buckets { sure: false }) {
+                    outbox.doubt(resource);
+                }
                 Some(Outcome::Repair(now, None))
             }
             (About::Buckets { .. }, Told::Entries(..))
             | (About::Entries { .. }, Told::Buckets(_)) => None,
         }
     }
-}
-
-fn ask(resource: &Resource, bits: u32, entries_of: Option<Vec<usize>>) -> Frame {
-    Frame::Ask(Ask {
-        resource: resource.clone(),
-        bits,
-        entries_of,
-    })
 }

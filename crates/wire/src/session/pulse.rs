@@ -163,7 +163,7 @@ impl Pulse {
     fn ping_at(&self) -> Duration {
         let asked = match self.awaiting {
             // One question is enough for each silence.
-            Some(_) if !self.open => self
+            Some(_) if !self.open || self.heard > self.pinged => self
                 .waits_since()
                 .map(|since| since + self.patience.ask_after),
             _ => None,

@@ -31,6 +31,21 @@ pub trait Compared: Source {
 /// How often a node is asked what it holds because its digest is not the expected one, at most.
 const CHECK_EVERY: Duration = Duration::from_secs(60);
 
+/// How long a node may be busy before nothing new is sent to it for a moment, so that what it holds
+/// can be compared.
+const COMPARE_WITHIN: Duration = Duration::from_secs(300);
+
+/// Whether something new is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pause {
+    /// It is.
+    No,
+    /// Not until everything on its way is stored.
+    Drains,
+    /// Not until the node has told what it holds.
+    Asks,
+}
+
 /// A session with a node.
 #[derive(Debug)]
 pub struct Sender {
@@ -43,6 +58,11 @@ pub struct Sender {
     control: VecDeque<Frame>,
     reports: Collected,
     checked: Option<Duration>,
+    /// When it was last known whether the node holds what it should; first, when it began.
+    compared: Duration,
+    pause: Pause,
+    /// Whether every answer since the node was asked about everything was the expected one.
+    all_even: bool,
     even: Option<bool>,
     counts: Counts,
 }
@@ -124,6 +144,9 @@ impl Sender {
             control,
             reports,
             checked: None,
+            compared: now,
+            pause: Pause::No,
+            all_even: false,
             even: None,
             counts: Counts::default(),
         }
@@ -196,12 +219,13 @@ impl Sender {
         source: &impl Compared,
         now: Duration,
     ) -> Result<(Option<Frame>, Vec<Happening>), Ended> {
-        let happenings = self.judge(source);
+        let happenings = self.judge(source, now);
         let frame = self.speak(source, now)?;
         if frame.is_some() {
             self.pulse.speak(now);
         }
-        self.pulse.await_answer(self.outbox.in_flight() > 0, now);
+        let awaits = self.outbox.in_flight() > 0 || !self.questions.is_empty();
+        self.pulse.await_answer(awaits, now);
         Ok((frame, happenings))
     }
 
@@ -264,14 +288,30 @@ impl Sender {
             }
             Beat::Rest => {}
         }
+        self.ask_again(now);
         let due = self.outbox.due(source, now, self.pulse.answered())?;
-        if due.is_some() {
-            self.say_again(due);
-            return Ok(self.control.pop_front());
+        self.say_again(due);
+        if let Some(frame) = self.control.pop_front() {
+            return Ok(Some(frame));
         }
-        let frame = self.outbox.next(source, now);
-        self.counts.sent += u64::from(frame.is_some());
-        Ok(frame)
+        match self.pause {
+            Pause::No => {
+                let frame = self.outbox.next(source, now);
+                self.counts.sent += u64::from(frame.is_some());
+                Ok(frame)
+            }
+            Pause::Drains if self.outbox.in_flight() == 0 && self.questions.is_empty() => {
+                self.pause = Pause::Asks;
+                self.check(source, now);
+                Ok(self.control.pop_front())
+            }
+            Pause::Asks if self.questions.is_empty() => {
+                self.pause = Pause::No;
+                self.compared = now;
+                self.speak(source, now)
+            }
+            Pause::Drains | Pause::Asks => Ok(None),
+        }
     }
 
     fn say_again(&mut self, frame: Option<Frame>) {
@@ -284,7 +324,7 @@ impl Sender {
     }
 
     /// Judges what the node said that it holds, of resources that are known by now.
-    fn judge(&mut self, source: &impl Compared) -> Vec<Happening> {
+    fn judge(&mut self, source: &impl Compared, now: Duration) -> Vec<Happening> {
         if self.unjudged.is_empty() {
             return Vec::new();
         }
@@ -299,11 +339,16 @@ impl Sender {
             .collect();
         let judged = judged.into_iter();
         judged
-            .filter_map(|holding| self.judge_one(holding, source))
+            .filter_map(|holding| self.judge_one(holding, source, now))
             .collect()
     }
 
-    fn judge_one(&mut self, holding: Holding, source: &impl Compared) -> Option<Happening> {
+    fn judge_one(
+        &mut self,
+        holding: Holding,
+        source: &impl Compared,
+        at: Duration,
+    ) -> Option<Happening> {
         let resource = &holding.resource;
         let ring = source.ring(resource)?;
         let wanted = self.outbox.wanted(resource).to_vec();
@@ -323,7 +368,7 @@ impl Sender {
         self.outbox.want(resource, &wanted);
         if doubtful {
             self.outbox.ask(resource);
-            self.ask(resource, holding.objects, true);
+            self.ask(resource, Question::new(holding.objects, true, at));
         }
         ahead.map(|reached| Happening::Ahead {
             resource: resource.clone(),
@@ -331,11 +376,20 @@ impl Sender {
         })
     }
 
-    fn ask(&mut self, resource: &Resource, objects: u64, sure: bool) {
-        let (question, frame) = Question::new(resource, objects, sure);
+    fn ask(&mut self, resource: &Resource, question: Question) {
+        self.control.push_back(question.frame(resource));
         self.questions.insert(resource.clone(), question);
-        self.control.push_back(frame);
         self.counts.asked += 1;
+    }
+
+    /// Asks again what was not answered.
+    fn ask_again(&mut self, now: Duration) {
+        let answered = self.pulse.answered();
+        for (resource, question) in &mut self.questions {
+            if question.is_due(now, answered) {
+                self.control.push_back(question.frame(resource));
+            }
+        }
     }
 
     /// Compares the digest of all that the node holds with the expected one. What is on its way
@@ -347,48 +401,69 @@ impl Sender {
         now: Duration,
     ) -> Vec<Happening> {
         let quiet = self.outbox.in_flight() == 0 && self.unjudged.is_empty();
-        let (Some(holds), true) = (holds, quiet && self.questions.is_empty()) else {
-            return Vec::new();
-        };
-        let Some(expected) = self.outbox.expected(source) else {
+        let quiet = quiet && self.questions.is_empty();
+        let expected = quiet.then(|| self.outbox.expected(source)).flatten();
+        let (Some(holds), Some(expected)) = (holds, expected) else {
+            if self.pause == Pause::No && now >= self.compared + COMPARE_WITHIN {
+                self.pause = Pause::Drains;
+            }
             return Vec::new();
         };
         let even = holds == expected;
         self.even = Some(even);
+        self.compared = now;
         let checked = self.checked.is_some_and(|at| now < at + CHECK_EVERY);
         if !even && !checked {
             self.checked = Some(now);
-            self.check(source);
+            self.check(source, now);
         }
         vec![Happening::Compared { even }]
     }
 
     /// Asks the node what it holds of each resource.
-    fn check(&mut self, source: &impl Compared) {
+    fn check(&mut self, source: &impl Compared, now: Duration) {
+        self.all_even = true;
         let resources: Vec<Resource> = self.outbox.resources().cloned().collect();
         for resource in resources {
             let wanted = self.outbox.wanted(&resource);
             let objects = source.headers(&resource, wanted).len() as u64;
-            self.ask(&resource, objects, false);
+            self.ask(&resource, Question::new(objects, false, now));
         }
     }
 
     fn told(&mut self, tell: Tell, source: &impl Compared) -> Result<Vec<Happening>, Ended> {
         let resource = tell.resource;
-        let question = self.questions.remove(&resource);
-        let question = question.ok_or_else(|| Ended::out_of_place("an answer"))?;
+        // An answer that came before, or to a question that was given up, says nothing.
+        let asked = self.questions.get(&resource);
+        if !asked.is_some_and(|question| question.is_answered_by(tell.bits, &tell.told)) {
+            return Ok(Vec::new());
+        }
+        let Some(question) = self.questions.remove(&resource) else {
+            return Ok(Vec::new());
+        };
+        let was_open = question.may_be_right();
         let both = (&mut self.outbox, source);
-        let outcome = question.answer(&resource, (tell.bits, tell.told), both);
+        let outcome = question.answer(&resource, tell.told, both);
         match outcome.ok_or_else(|| Ended::out_of_place("an answer"))? {
-            Outcome::Equal | Outcome::Unclear => {}
-            Outcome::Ask(question, frame) => {
-                self.questions.insert(resource, question);
-                self.control.push_back(frame);
+            Outcome::Equal => {
+                if self.questions.is_empty() && self.all_even {
+                    self.even = Some(true);
+                    return Ok(vec![Happening::Compared { even: true }]);
+                }
+                return Ok(Vec::new());
             }
+            Outcome::Unclear => {
+                self.all_even = false;
+                return Ok(Vec::new());
+            }
+            Outcome::Ask(question) => self.ask(&resource, question),
             Outcome::Repair(since, repairs) => {
                 self.outbox.repair(&resource, &since, repairs.as_ref());
             }
         }
-        Ok(Vec::new())
+        self.all_even = false;
+        self.even = Some(false);
+        let news = was_open.then_some(Happening::Compared { even: false });
+        Ok(news.into_iter().collect())
     }
 }

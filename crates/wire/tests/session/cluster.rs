@@ -10,6 +10,7 @@ use object::{Header, Object, ObjectName, Range, Resource, Scope, Version};
 use wire::digest::{Digest, Member};
 use wire::outbox::Source;
 use wire::ring::{Ring, Step};
+use wire::session::Compared;
 
 use crate::chance::Chance;
 use crate::trace::trace;
@@ -145,9 +146,11 @@ impl Cluster {
         let inside = state.values().filter(|object| inside(scopes, object));
         inside.map(told).collect()
     }
+}
 
+impl Compared for Cluster {
     /// What is in these scopes now.
-    pub(crate) fn headers(&self, resource: &Resource, scopes: &[Scope]) -> Vec<Arc<Header>> {
+    fn headers(&self, resource: &Resource, scopes: &[Scope]) -> Vec<Arc<Header>> {
         let objects = self.tables[resource].now.values();
         let inside = objects.filter(|object| inside(scopes, object));
         inside
@@ -156,7 +159,7 @@ impl Cluster {
     }
 
     /// The digest of what is in these scopes now.
-    pub(crate) fn digest(&self, resource: &Resource, scopes: &[Scope]) -> Digest {
+    fn digest(&self, resource: &Resource, scopes: &[Scope]) -> Digest {
         let mut digest = Digest::default();
         let objects = self.tables[resource].now.values();
         for object in objects.filter(|object| inside(scopes, object)) {

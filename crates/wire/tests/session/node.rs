@@ -7,7 +7,7 @@ use bytes::Bytes;
 use object::{Object, ObjectName, Resource, Scope, Standing, Version};
 use wire::difference;
 use wire::digest::{Digest, Member};
-use wire::frame::{Ask, Frame, Holding, Told};
+use wire::frame::{Ask, Frame, Holding, Tell, Told};
 use wire::inbox::{Action, Change, Complete, Held, Inbox, Misbehaved, Onto, Piece, Replaced};
 
 use crate::cluster::{Cluster, Rows, inside, resources, told};
@@ -58,6 +58,12 @@ impl Held for Disk {
 }
 
 impl Node {
+    /// The digest of all that it holds.
+    pub(crate) fn digest(&self) -> Digest {
+        let all = self.holdings().into_iter();
+        all.fold(Digest::default(), |sum, holding| sum.and(holding.digest))
+    }
+
     /// Where it stands, as it says in a hello.
     pub(crate) fn holdings(&self) -> Vec<Holding> {
         let empty = Shelf::default();
@@ -112,6 +118,16 @@ impl Node {
                 self.lacks = true;
                 self.inbox.void(number, &self.disk)?
             }
+            Frame::Ping { number, .. } => return Ok(vec![Frame::Pong { number }]),
+            Frame::Ask(ask) => {
+                let told = self.tell(&ask);
+                let Ask { resource, bits, .. } = ask;
+                return Ok(vec![Frame::Tell(Tell {
+                    resource,
+                    bits,
+                    told,
+                })]);
+            }
             _ => Vec::new(),
         };
         let mut answers = Vec::new();
@@ -134,7 +150,7 @@ impl Node {
     }
 
     /// Says what it holds.
-    pub(crate) fn tell(&self, ask: &Ask) -> Told {
+    fn tell(&self, ask: &Ask) -> Told {
         let (resource, bits) = (&ask.resource, ask.bits);
         let empty = Shelf::default();
         let rows = self

@@ -1,15 +1,13 @@
 //! A cluster, its hub, a node and the link between them; what can happen to them; and what must
 //! hold.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use object::{Resource, Scope};
-use wire::cut;
-use wire::difference;
-use wire::digest::Member;
-use wire::frame::{Ask, Frame, MESSAGE_BYTES_MAX, Told, frames};
-use wire::outbox::{Outbox, Settled, Source};
+use wire::frame::{Frame, MESSAGE_BYTES_MAX, Welcome, frames};
+use wire::outbox::{Settled, Source};
+use wire::session::{Ended, Happening, Patience, Sender};
 use wire::window::Limits;
 
 use crate::chance::Chance;
@@ -30,12 +28,10 @@ pub(crate) struct World {
 
 /// A session.
 struct Link {
-    outbox: Outbox,
+    sender: Sender,
     /// Messages on their way, encoded.
     down: VecDeque<Vec<u8>>,
     up: VecDeque<Vec<u8>>,
-    /// Of what the node was asked what it holds, and how many objects it said that these are.
-    asked: Vec<(Resource, u64)>,
 }
 
 /// What happened at least once.
@@ -53,14 +49,14 @@ impl Seen {
 
     pub(crate) fn expect_all(&self) {
         for what in [
-            "resumed",
-            "resumed in a cut",
-            "restarted",
+            "asked buckets",
+            "asked entries",
             "rejected",
             "sent again",
             "void",
             "reached",
-            "compared",
+            "even",
+            "uneven",
         ] {
             assert!(self.0.contains(what), "never {what}");
         }
@@ -83,6 +79,9 @@ impl World {
 
     /// Something happens.
     pub(crate) fn step(&mut self) {
+        if self.link.is_none() && self.chance.one_in(8) {
+            self.connect();
+        }
         match self.chance.below(100) {
             0..22 => self.cluster.change(&mut self.chance),
             22..45 => drop(self.send()),
@@ -90,13 +89,13 @@ impl World {
             63..72 => self.answer(),
             72..84 => self.sync(),
             84..87 => self.node.flush(),
-            87..89 => self.connect(),
-            89 if self.chance.one_in(2) => self.compare(),
+            87 => self.connect(),
+            88 => self.beat(),
+            89 if self.chance.one_in(2) => self.node.disk.blind ^= true,
             89 => self.tell_progress(),
             90..92 => self.change_view(),
             92..94 => self.wait(),
-            94 if self.chance.one_in(2) => self.cluster.advance(),
-            94 => self.node.disk.blind ^= true,
+            94 => self.cluster.advance(),
             95..97 => self.lose(),
             97 => self.link = None,
             98 => self.crash(),
@@ -112,11 +111,13 @@ impl World {
         let mut quiet = false;
         for round in 0..2_000 {
             // For a while versions go on elsewhere, so that nothing need wait for one.
-            if round < 300 {
+            if round < 300 || self.node.lacks {
                 self.cluster.advance();
                 self.tell_progress();
             }
-            self.compare();
+            if round % 50 == 0 {
+                self.beat();
+            }
             let sent = self.send();
             self.receive();
             self.node.flush();
@@ -125,11 +126,11 @@ impl World {
             if self.link.is_none() {
                 self.connect();
             }
-            // What was given up is found by the next hello, as by a periodic sync.
-            if round >= 200 && std::mem::take(&mut self.node.lacks) {
-                self.connect();
+            // What was given up is found by a heartbeat.
+            if self.node.lacks && round % 10 == 0 {
+                self.beat();
             }
-            quiet = round >= 300 && sent == 0 && self.is_quiet();
+            quiet = round >= 300 && sent == 0 && self.is_quiet() && !self.node.lacks;
             if quiet {
                 break;
             }
@@ -152,7 +153,7 @@ impl World {
     fn is_quiet(&self) -> bool {
         let link = self.link.as_ref();
         let link = link.is_some_and(|link| {
-            link.down.is_empty() && link.up.is_empty() && link.outbox.in_flight() == 0
+            link.down.is_empty() && link.up.is_empty() && link.sender.in_flight() == 0
         });
         link && !self.node.has_pending()
     }
@@ -161,89 +162,66 @@ impl World {
     fn connect(&mut self) {
         self.node.reconnect();
         self.node.lacks = false;
-        let mut outbox = Outbox::new(Limits {
+        let limits = Limits {
             deliveries: 12,
             bytes: 3_000,
             retries: self.chance.below(2) as u32,
             rejections: 1 + self.chance.below(2) as u32,
             ..Limits::default()
-        });
-        let mut asked = Vec::new();
-        for holding in self.node.holdings() {
-            let held = holding.scopes;
-            let resource = holding.resource;
-            let ring = self.cluster.ring(&resource).unwrap();
-            let digest = self.cluster.digest(&resource, &held);
-            let member = |header: &object::Header| Member::of(&resource, header);
-            let standing = holding.standing.filter(|standing| {
-                let known = cut::digest_at(ring, &held, standing, (digest, member));
-                known == Ok(holding.digest)
-            });
-            self.seen.note(match &standing {
-                None => "restarted",
-                Some(standing) if standing.parts.is_empty() => "resumed",
-                Some(_) => "resumed in a cut",
-            });
-            trace(|| {
-                let held = trace::scopes(&held);
-                format!("== {resource} stands at {standing:?} with {held}")
-            });
-            let doubtful = standing.is_none() && !held.is_empty();
-            outbox.stands(resource.clone(), standing, holding.reached, held);
-            outbox.want(&resource, &self.wanted);
-            if doubtful && self.chance.one_in(2) {
-                outbox.ask(&resource);
-                asked.push((resource, holding.objects));
-            }
-        }
+        };
+        let welcome = Welcome {
+            protocol: 1,
+            features: 0,
+            hub: "hub".into(),
+            heartbeat_seconds: 30,
+            window: 12,
+        };
+        trace(|| format!("== connects: {:?}", self.node.holdings()));
+        let terms = (limits, PATIENCE);
+        let mut sender = Sender::new(welcome, self.node.holdings(), terms, self.now);
+        sender.view(&view(&self.wanted));
         self.link = Some(Link {
-            outbox,
+            sender,
             down: VecDeque::new(),
             up: VecDeque::new(),
-            asked,
         });
     }
 
     fn tell_progress(&mut self) {
         if let Some(link) = &mut self.link {
-            link.outbox.tell_progress();
+            link.sender.tell_progress();
         }
     }
 
-    /// The node has said what it holds: what must be put right is found.
-    fn compare(&mut self) {
+    /// The node says that it is there, and the digest of all that it holds.
+    fn beat(&mut self) {
         let Some(link) = &mut self.link else { return };
-        let Some((resource, objects)) = link.asked.pop() else {
-            return;
-        };
-        let resource = &resource;
-        let bits = difference::bits_for(objects);
-        let mut ask = Ask {
-            resource: resource.clone(),
-            bits,
-            entries_of: None,
-        };
-        let Told::Buckets(theirs) = self.node.tell(&ask) else {
-            panic!("buckets were asked for");
-        };
-        let ours = self.cluster.headers(resource, &self.wanted);
-        let digests = difference::buckets(resource, ours.iter().map(|header| &**header), bits);
-        let which = difference::differing(&digests, &theirs).unwrap();
-        ask.entries_of = Some(which);
-        let Told::Entries(which, entries) = self.node.tell(&ask) else {
-            panic!("there are not so many");
-        };
-        let repairs = difference::repairs(resource, ours, (bits, &which), &entries).unwrap();
-        let since = self.cluster.ring(resource).unwrap().now().clone();
-        link.outbox.repair(resource, &since, Some(&repairs));
-        self.seen.note("compared");
+        let holds = Some(self.node.digest());
+        link.up
+            .push_back(encoded(&Frame::Ping { number: 1, holds }));
     }
 
     /// Sends some of what is due, and says how much.
     fn send(&mut self) -> usize {
         let Some(link) = &mut self.link else { return 0 };
         let before = link.down.len();
-        while let Some(frame) = link.outbox.next(&self.cluster, self.now) {
+        loop {
+            let frame = match link.sender.next(&self.cluster, self.now) {
+                Ok((Some(frame), _)) => frame,
+                Ok((None, _)) => break,
+                Err(Ended::Stuck(_)) => {
+                    self.seen.note("stuck");
+                    self.link = None;
+                    return 1;
+                }
+                Err(ended) => panic!("{ended}"),
+            };
+            match &frame {
+                Frame::Void { .. } => self.seen.note("void"),
+                Frame::Ask(ask) if ask.entries_of.is_some() => self.seen.note("asked entries"),
+                Frame::Ask(_) => self.seen.note("asked buckets"),
+                _ => {}
+            }
             link.down.push_back(encoded(&frame));
             if self.chance.one_in(4) {
                 break;
@@ -267,23 +245,34 @@ impl World {
         let Some(link) = &mut self.link else { return };
         while let Some(message) = link.up.pop_front() {
             for frame in frames(&message, MESSAGE_BYTES_MAX).unwrap() {
-                match frame {
-                    Frame::Ack { number } => {
-                        for settled in link.outbox.ack(number).unwrap() {
-                            self.seen.note(match settled {
-                                Settled::Reached { .. } => "reached",
-                                Settled::SetAside { .. } => "set aside",
-                            });
+                if matches!(frame, Frame::Reject { .. }) {
+                    self.seen.note("rejected");
+                }
+                let happenings = match link.sender.take(frame, &self.cluster, self.now) {
+                    Ok(happenings) => happenings,
+                    Err(Ended::Stuck(_)) => {
+                        self.seen.note("stuck");
+                        self.link = None;
+                        return;
+                    }
+                    Err(ended) => panic!("{ended}"),
+                };
+                for happening in happenings {
+                    self.seen.note(match happening {
+                        Happening::Settled(Settled::Reached { .. }) => "reached",
+                        Happening::Settled(_) => "set aside",
+                        Happening::Compared { even: true } => {
+                            self.node.lacks = false;
+                            "even"
                         }
-                    }
-                    Frame::Reject { number, .. } => {
-                        self.seen.note("rejected");
-                        let again = link.outbox.reject(number, &self.cluster, self.now);
-                        link.down.extend(again.unwrap().iter().map(encoded));
-                    }
-                    other => panic!("{other:?}"),
+                        Happening::Compared { even: false } => "uneven",
+                        other => panic!("{other:?}"),
+                    });
                 }
             }
+        }
+        if link.sender.counts().again > 0 {
+            self.seen.note("sent again");
         }
     }
 
@@ -294,26 +283,9 @@ impl World {
         }
     }
 
-    /// Time passes. A ping is answered where nothing is on its way before it.
+    /// Time passes.
     fn wait(&mut self) {
         self.now += Duration::from_secs(11);
-        let Some(link) = &mut self.link else { return };
-        let answered = match link.down.is_empty() && link.up.is_empty() {
-            true => self.now,
-            false => Duration::ZERO,
-        };
-        let Ok(due) = link.outbox.due(&self.cluster, self.now, answered) else {
-            self.seen.note("stuck");
-            self.link = None;
-            return;
-        };
-        for frame in due.iter() {
-            self.seen.note(match frame {
-                Frame::Void { .. } => "void",
-                _ => "sent again",
-            });
-        }
-        link.down.extend(due.iter().map(encoded));
     }
 
     /// A message is lost, or comes twice. A link does neither: the rules hold all the same.
@@ -335,9 +307,7 @@ impl World {
             .collect();
         trace(|| format!("== wanted: {}", trace::scopes(&self.wanted)));
         let Some(link) = &mut self.link else { return };
-        for resource in resources() {
-            link.outbox.want(&resource, &self.wanted);
-        }
+        link.sender.view(&view(&self.wanted));
     }
 
     fn crash(&mut self) {
@@ -351,6 +321,18 @@ impl World {
         self.cluster.forget();
         self.link = None;
     }
+}
+
+/// The hub never gives a node up here: links break by chance.
+const PATIENCE: Patience = Patience {
+    idle_max: Duration::from_secs(1_000_000),
+    give_up_after: Duration::from_secs(1_000_000),
+    ..Patience::HUB
+};
+
+/// The same scopes of each resource.
+fn view(wanted: &[Scope]) -> BTreeMap<Resource, &[Scope]> {
+    resources().into_iter().map(|one| (one, wanted)).collect()
 }
 
 fn encoded(frame: &Frame) -> Vec<u8> {

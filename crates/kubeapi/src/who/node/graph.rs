@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use object::references::{Kind, Owned, PersistentVolume, Pod};
 use object::{ObjectName, Resource};
 
-use super::references::{Attachment, PersistentVolume, Pod, Slice};
 use crate::who::authorizer::read;
 use crate::who::rbac::Rule;
 use crate::who::rbac::bootstrap::node_rules;
@@ -27,20 +27,6 @@ pub struct Graph {
     attachments: HashMap<Box<str>, Box<str>>,
     /// The node of each resource slice that belongs to one.
     slices: HashMap<Box<str>, Box<str>>,
-}
-
-/// What can be needed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Kind {
-    Pod,
-    Secret,
-    ConfigMap,
-    ServiceAccount,
-    Claim,
-    Volume,
-    ResourceClaim,
-    Attachment,
-    Slice,
 }
 
 #[derive(Debug)]
@@ -84,16 +70,12 @@ impl Graph {
             PODS => self.put_pod(name, &read(bytes)?),
             VOLUMES => self.put_volume(name.name(), &read(bytes)?),
             ATTACHMENTS => {
-                let attachment: Attachment = read(bytes)?;
-                put_owner(
-                    &mut self.attachments,
-                    name.name(),
-                    &attachment.spec.node_name,
-                );
+                let attachment: Owned = read(bytes)?;
+                put_owner(&mut self.attachments, name.name(), attachment.node());
             }
             SLICES => {
-                let slice: Slice = read(bytes)?;
-                put_owner(&mut self.slices, name.name(), &slice.spec.node_name);
+                let slice: Owned = read(bytes)?;
+                put_owner(&mut self.slices, name.name(), slice.node());
             }
             _ => {}
         }
@@ -166,7 +148,7 @@ impl Graph {
 
     fn put_pod(&mut self, name: &ObjectName, pod: &Pod) {
         self.delete_pod(name);
-        let node = pod.spec.node_name.as_str();
+        let node = pod.node();
         if node.is_empty() {
             return;
         }

@@ -6,13 +6,12 @@
 //! content of a write is decided by [`restrict`].
 
 mod graph; // which node needs what
-mod references; // what a pod and a volume name
 pub mod restrict; // what a node may write
 
 pub use graph::Graph;
 
 use super::question::{Attributes, Decision, Place, Target};
-use graph::Kind;
+use object::references::Kind;
 
 /// The namespace of the leases by which nodes say that they live.
 pub const LEASES_NAMESPACE: &str = "kube-node-lease";

@@ -1,9 +1,9 @@
 //! A node's pods: it may mirror those that it runs from files, report on and delete those bound to
 //! it.
 
+use object::references::{MIRROR, Pod};
 use serde_json::Value;
 
-use super::super::references::{MIRROR, Pod};
 use super::{Operation, Surroundings, Write, same, text};
 use crate::Status;
 
@@ -118,7 +118,7 @@ pub(crate) fn mirror_fault(pod: &Value) -> Option<&'static str> {
     let mut sources = listed(&pod["spec"]["volumes"])
         .into_iter()
         .flat_map(|volume| listed(&volume["projected"]["sources"]));
-    if !read.spec.service_account_name.is_empty() {
+    if !read.service_account().is_empty() {
         Some("a mirror pod may not reference service accounts")
     } else if read.secrets().any(|name| !name.is_empty()) {
         Some("a mirror pod may not reference secrets")
@@ -133,8 +133,7 @@ pub(crate) fn mirror_fault(pod: &Value) -> Option<&'static str> {
 fn reference(pod: &Value) -> Result<Option<&'static str>, String> {
     let read: Pod = serde::Deserialize::deserialize(pod)
         .map_err(|error: serde_json::Error| error.to_string())?;
-    let spec = &read.spec;
-    if !spec.service_account_name.is_empty() {
+    if !read.service_account().is_empty() {
         return Ok(Some("serviceaccounts"));
     }
     if read.secrets().any(|name| !name.is_empty()) {
@@ -143,7 +142,7 @@ fn reference(pod: &Value) -> Result<Option<&'static str>, String> {
     if read.config_maps().any(|name| !name.is_empty()) {
         return Ok(Some("configmaps"));
     }
-    if !spec.resource_claims.is_empty() {
+    if read.claims_devices() {
         return Ok(Some("resourceclaims"));
     }
     for volume in pod["spec"]["volumes"].as_array().into_iter().flatten() {

@@ -1,0 +1,59 @@
+//! Which lists are not believed at once: those that would empty more than half of something.
+//!
+//! A list that lacks objects deletes them on every node. One that lacks too many may be what a
+//! half-restored store, or a mistake on the way, made of it; a second one that says the same is
+//! believed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use object::{Header, ObjectName};
+
+/// Parts with fewer objects are too small to tell a mistake from a change of mind.
+const OBJECTS_MIN: usize = 10;
+
+/// Whether a list that lacks these of all objects can be believed. Those that another list lacked
+/// as well are.
+pub(super) fn is_believed<'h>(
+    all: impl Iterator<Item = &'h Arc<Header>>,
+    missing: impl Iterator<Item = &'h Arc<Header>>,
+    lacked_before: &BTreeSet<ObjectName>,
+) -> bool {
+    let mut parts: HashMap<Part<'h>, Count> = HashMap::new();
+    for header in all {
+        for part in parts_of(header) {
+            parts.entry(part).or_default().all += 1;
+        }
+    }
+    for header in missing.filter(|header| !lacked_before.contains(&header.name)) {
+        for part in parts_of(header) {
+            parts.entry(part).or_default().gone += 1;
+        }
+    }
+    let shrinks = |count: &Count| count.all >= OBJECTS_MIN && count.gone * 2 > count.all;
+    !parts.values().any(shrinks)
+}
+
+/// A part of a resource that a node may hold by itself.
+#[derive(PartialEq, Eq, Hash)]
+enum Part<'h> {
+    All,
+    Namespace(&'h str),
+    Node(&'h str),
+}
+
+#[derive(Default)]
+struct Count {
+    all: usize,
+    gone: usize,
+}
+
+fn parts_of(header: &Header) -> impl Iterator<Item = Part<'_>> {
+    let namespace = Some(header.name.namespace()).filter(|namespace| !namespace.is_empty());
+    let node = header
+        .fields
+        .get("spec.nodeName")
+        .filter(|node| !node.is_empty());
+    let named = namespace.map(Part::Namespace).into_iter();
+    named.chain(node.map(Part::Node)).chain([Part::All])
+}

@@ -1,0 +1,1 @@
+//! Tests of the rules by which a resource is followed.
