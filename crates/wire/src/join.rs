@@ -70,6 +70,12 @@ impl FromStr for NodeName {
     }
 }
 
+impl From<NodeName> for Arc<str> {
+    fn from(name: NodeName) -> Self {
+        name.0
+    }
+}
+
 impl fmt::Display for NodeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -169,7 +175,8 @@ const SYMBOLS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 /// What a node with a token says.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct JoinRequest {
-    /// The token.
+    /// The token. None at all is as good as a wrong one.
+    #[serde(default)]
     pub token: String,
     /// The name that it wants to have.
     pub node: String,

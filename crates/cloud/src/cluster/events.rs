@@ -54,9 +54,20 @@ impl Client {
         from: &Version,
         patience: Patience,
     ) -> Result<Events, Error> {
+        self.watch_path(&format!("{}?", served.path()), from, patience)
+            .await
+    }
+
+    /// Watches the objects of a query: every change after `from`. The query ends with `?` or `&`,
+    /// so that more can follow.
+    pub async fn watch_path(
+        &self,
+        query: &str,
+        from: &Version,
+        patience: Patience,
+    ) -> Result<Events, Error> {
         let path = format!(
-            "{}?watch=true&allowWatchBookmarks=true&resourceVersion={from}&timeoutSeconds={}",
-            served.path(),
+            "{query}watch=true&allowWatchBookmarks=true&resourceVersion={from}&timeoutSeconds={}",
             patience.whole.as_secs().max(1),
         );
         Ok(Events {

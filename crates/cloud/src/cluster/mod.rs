@@ -26,6 +26,7 @@ pub use fault::{Error, Status};
 pub use listing::{Listing, Paging};
 pub use request::{Answer, ContentType};
 pub use served::Served;
+pub(crate) use served::escaped;
 
 /// Bytes that an object may have on its way to us. The managed fields that we leave out can be
 /// larger than the rest of it, so this is more than [`object::header::OBJECT_BYTES_MAX`]. What is

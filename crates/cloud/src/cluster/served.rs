@@ -115,7 +115,7 @@ impl Client {
 }
 
 /// A text as it may stand in a path or a query.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

@@ -8,6 +8,7 @@
 
 pub mod record; // what is kept in the cluster, as JSON
 pub mod records; // where it is kept
+mod client; // the same, in the cluster
 pub mod memory; // the same, for tests and the simulator
 pub mod token; // who may join, once
 pub mod authority; // the authority of links, shared by all hubs
@@ -24,7 +25,7 @@ use wire::join::NodeName;
 
 pub use authority::{LINK_CA, Serving};
 pub use desk::{Answer, Desk, Question};
-pub use door::{Linked, enter};
+pub use door::{Entered, Linked, enter};
 pub use records::{RecordError, Records};
 pub use revoked::{Revocations, Revoked};
 pub use signer::{Peer, Signer};

@@ -4,6 +4,7 @@
 //! and an entry that cannot be read voids everything of its node: what is damaged must not open a
 //! door.
 
+mod follow; // the list as it changes
 mod list; // the list in the cluster: revoke, unrevoke
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use wire::join::NodeName;
 use super::record::{Record, Resource};
 use super::signer::{LIFE_MAX, Peer};
 
+pub use follow::follow;
 pub use list::{ChangeFailed, fetch, revoke, unrevoke};
 
 /// The record that the list is.

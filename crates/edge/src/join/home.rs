@@ -1,0 +1,236 @@
+//! Key, certificate and authority on the node's disk.
+//!
+//! The three are one file that is replaced in one step: whoever looks, also after a power cut, finds
+//! an identity that fits together. A key that waits for its certificate has a file of its own, so
+//! that a node which lost the answer asks again with the same key.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use host::files::{self, Audience};
+use host::pki::{self, Credential, Key, Leaf, Pin, Validity};
+use host::tls::{self, HTTP1, Party};
+use host::{Clock, secret};
+use jiff::Timestamp;
+use rustls::ClientConfig;
+use rustls::pki_types::CertificateDer;
+use wire::join::{Issued, NODES_GROUP, NodeName, Token};
+
+use super::schedule::{self, Standing};
+
+/// Who this node is.
+#[derive(Clone)]
+pub struct Identity {
+    /// Its name.
+    pub node: NodeName,
+    /// When its certificate is valid.
+    pub validity: Validity,
+    credential: Credential,
+    authority: CertificateDer<'static>,
+}
+
+/// Why what is on disk, or what a hub sent, cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    /// A file could not be used.
+    #[error(transparent)]
+    File(#[from] files::Error),
+    /// The file does not hold an identity.
+    #[error(
+        "{} does not hold this node's key and certificates; move it away and join with a new token",
+        .0.display()
+    )]
+    Damaged(PathBuf),
+    /// A key or certificate cannot be used.
+    #[error("a key or certificate cannot be used")]
+    Pki(#[from] pki::Error),
+    /// The certificate is not the one that was asked for.
+    #[error("the hub issued another certificate than was asked for")]
+    OtherCertificate,
+    /// The authority is not the one that we trust.
+    #[error("the hub named another authority than the one with pin {0}")]
+    OtherAuthority(Pin),
+    /// TLS cannot use it.
+    #[error("the certificate cannot be used for TLS")]
+    Tls(#[from] tls::Error),
+}
+
+impl Identity {
+    /// What a hub issued for a key, if it is what was asked for.
+    pub(super) fn of_issued(
+        key: &Key,
+        node: &NodeName,
+        issued: &Issued,
+        pin: Pin,
+    ) -> Result<Self, HomeError> {
+        let authority = pki::certificate_from_pem(issued.ca.as_bytes())?;
+        if Pin::of(&authority)? != pin {
+            return Err(HomeError::OtherAuthority(pin));
+        }
+        let certificate = pki::certificate_from_pem(issued.certificate.as_bytes())?;
+        let identity = Self::new(key, certificate, authority)?;
+        match identity.node == *node {
+            true => Ok(identity),
+            false => Err(HomeError::OtherCertificate),
+        }
+    }
+
+    fn new(
+        key: &Key,
+        certificate: CertificateDer<'static>,
+        authority: CertificateDer<'static>,
+    ) -> Result<Self, HomeError> {
+        let leaf = Leaf::read(&certificate)?;
+        let node = NodeName::of_user(&leaf.common_name).ok_or(HomeError::OtherCertificate)?;
+        if leaf.organizations != [NODES_GROUP] {
+            return Err(HomeError::OtherCertificate);
+        }
+        Ok(Self {
+            node,
+            validity: leaf.validity,
+            credential: key.certified(certificate)?,
+            authority,
+        })
+    }
+
+    /// The pin of the authority that we trust.
+    pub fn pin(&self) -> Result<Pin, HomeError> {
+        Ok(Pin::of(&self.authority)?)
+    }
+
+    /// How the certificate stands now.
+    pub fn standing(&self, now: Timestamp) -> Standing {
+        let hash = secret::sha256(&self.credential.certificate);
+        let chance = hash.iter().take(8);
+        let chance = chance.fold(0, |number, byte| number << 8 | u64::from(*byte));
+        schedule::standing(&self.validity, chance, now)
+    }
+
+    /// How to speak TLS with a hub.
+    pub fn tls(&self, clock: &Clock) -> Result<Arc<ClientConfig>, HomeError> {
+        let key = self.credential.key.clone_key().into();
+        let party = Party {
+            servers: vec![self.authority.clone()],
+            own: Some((vec![self.credential.certificate.clone()], key)),
+            protocols: vec![HTTP1.to_vec()],
+        };
+        Ok(tls::client_of(party, clock)?)
+    }
+
+    fn pem(&self) -> String {
+        let authority = pki::certificate_pem(&self.authority);
+        let certificate = self.credential.certificate_pem();
+        [self.credential.key_pem(), certificate, authority].concat()
+    }
+}
+
+/// The folder that the identity is kept in.
+#[derive(Clone, Debug)]
+pub struct Home {
+    folder: PathBuf,
+}
+
+impl Home {
+    /// Opens the folder, making it if need be. The caller holds the lock of the data folder.
+    pub fn open(folder: &Path) -> Result<Self, HomeError> {
+        files::create_dir(folder)?;
+        let folder = folder.to_owned();
+        Ok(Self { folder })
+    }
+
+    /// The identity, if this machine has joined.
+    pub fn identity(&self) -> Result<Option<Identity>, HomeError> {
+        let path = self.path(IDENTITY);
+        let bytes = match files::read_private(&path, FILE_BYTES_MAX) {
+            Ok(bytes) => bytes,
+            Err(files::Error::Missing(_)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        match read(&bytes) {
+            Some(identity) => Ok(Some(identity)),
+            None => Err(HomeError::Damaged(path)),
+        }
+    }
+
+    /// The id of the token that was used last, if it is known.
+    pub fn joined_with(&self) -> Option<String> {
+        let bytes = files::read_private(&self.path(TOKEN), TOKEN_ID_BYTES_MAX).ok()?;
+        let text = String::from_utf8(bytes).ok()?;
+        Some(text.trim_end().to_owned()).filter(|id| Token::is_id(id))
+    }
+
+    /// The key that waits for a certificate. It is made on first use and again after
+    /// [`Home::keep`], so that each certificate has a key of its own.
+    pub fn pending_key(&self) -> Result<Key, HomeError> {
+        let path = self.path(PENDING);
+        match files::read_private(&path, FILE_BYTES_MAX) {
+            Ok(bytes) => {
+                // What is damaged was never certified: nothing is lost with it.
+                let key = Key::from_pem(&bytes).ok();
+                if let Some(key) = key.filter(|key| !self.is_certified(key)) {
+                    return Ok(key);
+                }
+            }
+            Err(files::Error::Missing(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let key = Key::create()?;
+        files::write(&path, key.pem().as_bytes(), Audience::Owner)?;
+        Ok(key)
+    }
+
+    /// Keeps an identity, in the place of the one before. It is on disk when this returns.
+    pub fn keep(&self, identity: &Identity) -> Result<(), HomeError> {
+        let text = identity.pem();
+        files::write(&self.path(IDENTITY), text.as_bytes(), Audience::Owner)?;
+        // If this fails the key is found to be certified already, and another one is made.
+        drop(fs::remove_file(self.path(PENDING)));
+        Ok(())
+    }
+
+    /// Notes which token was used, so that it is not tried again.
+    pub fn note_token(&self, token: &Token) -> Result<(), HomeError> {
+        let path = self.path(TOKEN);
+        Ok(files::write(&path, token.id().as_bytes(), Audience::Owner)?)
+    }
+
+    /// Whether the identity has this key already.
+    fn is_certified(&self, key: &Key) -> bool {
+        let identity = self.identity().ok().flatten();
+        identity.is_some_and(|identity| {
+            let certificate = identity.credential.certificate.clone();
+            key.certified(certificate).is_ok()
+        })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+}
+
+/// The three blocks of the file: key, certificate, authority.
+fn read(bytes: &[u8]) -> Option<Identity> {
+    let text = str::from_utf8(bytes).ok()?;
+    let ends = text.match_indices("-----END ").map(|(at, _)| at);
+    let ends = ends.map(|at| text[at..].find('\n').map(|line| at + line + 1));
+    let ends: Vec<usize> = ends.collect::<Option<_>>()?;
+    let [first, second, third] = ends[..] else {
+        return None;
+    };
+    if third != text.len() {
+        return None;
+    }
+    let key = Key::from_pem(&bytes[..first]).ok()?;
+    let certificate = pki::certificate_from_pem(&bytes[first..second]).ok()?;
+    let authority = pki::certificate_from_pem(&bytes[second..]).ok()?;
+    Identity::new(&key, certificate, authority).ok()
+}
+
+const IDENTITY: &str = "identity.pem";
+const PENDING: &str = "pending.key";
+const TOKEN: &str = "joined-with";
+
+/// An identity has about two thousand bytes.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+const TOKEN_ID_BYTES_MAX: u64 = 64;
