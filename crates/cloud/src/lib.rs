@@ -9,3 +9,4 @@ pub mod talk; // a session with a node over a link
 pub mod owners; // which hub has which node
 pub mod epoch; // when the history of the cluster is another one
 pub mod join; // who is a node: tokens, certificates, revocation
+pub mod record; // what nodes hold -> records in the cluster, for people
