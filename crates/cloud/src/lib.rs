@@ -12,3 +12,4 @@ pub mod serve; // a link that was let in -> a session, to its end
 pub mod owners; // which hub has which node
 pub mod epoch; // when the history of the cluster is another one
 pub mod join; // who is a node: tokens, certificates, revocation
+pub mod record; // what nodes hold -> records in the cluster, for people
