@@ -35,6 +35,10 @@ pub struct Hub {
     sessions: Sessions,
     owners: Mutex<Owners>,
     ledger: Ledger,
+    /// Resources that the cluster does not have.
+    unserved: Mutex<BTreeSet<Resource>>,
+    /// Rung when a resource is known for the first time.
+    learned: Notify,
     /// Rung when bytes are wanted that are not there.
     lacking: Notify,
     /// Changes since all nodes were told how far they are.
@@ -63,6 +67,8 @@ impl Hub {
             sessions: Sessions::default(),
             owners: Mutex::default(),
             ledger: Ledger::default(),
+            unserved: Mutex::default(),
+            learned: Notify::new(),
             lacking: Notify::new(),
             unsaid: AtomicUsize::new(0),
             steps_max,
@@ -102,10 +108,31 @@ impl Hub {
     /// Whether everything is known that says what nodes are to hold.
     pub fn inputs_are_known(&self) -> bool {
         let (first, _) = self.resources();
+        let unserved = self.unserved.lock();
         let cache = self.cache.read();
         first
             .iter()
-            .all(|resource| cache.state(resource) != State::Unlisted)
+            .all(|it| unserved.contains(it) || cache.state(it) != State::Unlisted)
+    }
+
+    /// Waits until another resource is known.
+    pub async fn learns(&self) {
+        self.learned.notified().await;
+    }
+
+    /// Whether the cluster has a resource. One that it does not have says nothing, and that is all
+    /// that there is to it.
+    pub fn serves(&self, resource: &Resource, serves: bool) {
+        let mut unserved = self.unserved.lock();
+        let news = match serves {
+            true => unserved.remove(resource),
+            false => unserved.insert(resource.clone()),
+        };
+        drop(unserved);
+        if news && !serves {
+            self.input(resource, Input::Complete);
+        }
+        self.learned.notify_waiters();
     }
 
     /// Waits until bytes are wanted that are not there.
@@ -120,6 +147,12 @@ impl Hub {
         if let Some(header) = header {
             self.ring(views.holders(resource, &header), Word::View);
         }
+    }
+
+    /// How many nodes the cluster has.
+    pub fn nodes(&self) -> usize {
+        let nodes = Resource::new("", "nodes");
+        self.cache.read().counts(&nodes).objects
     }
 
     /// Another history of the cluster begins.
@@ -185,6 +218,7 @@ impl Hub {
         }
         self.input(resource, Input::Complete);
         self.sessions.ring_all(Word::View);
+        self.learned.notify_waiters();
     }
 
     fn put(&self, resource: &Resource, header: &Header) -> Changed {

@@ -12,6 +12,7 @@ use wire::session::{Patience, Sender, Terms, greet};
 use wire::window::Limits;
 
 use crate::hub::Hub;
+use crate::join::{Peer, Revocations};
 use crate::ledger::Began;
 use crate::sessions::{Begun, Bell};
 use crate::talk::{Closed, Desk, Guest, Talk};
@@ -25,6 +26,8 @@ pub struct Service {
     pub terms: Arc<Terms>,
     /// How much may be on its way to a node.
     pub limits: Limits,
+    /// Who may not have one any more.
+    pub revocations: Revocations,
     /// Ends all of them, spread in time.
     pub shutdown: Shutdown,
     /// Over how long they are spread.
@@ -32,10 +35,9 @@ pub struct Service {
 }
 
 /// Who opened a link.
-#[derive(Debug, Clone)]
 pub struct Caller {
-    /// The node, as its certificate says.
-    pub node: Arc<str>,
+    /// Who it is, by its certificate.
+    pub peer: Peer,
     /// From where.
     pub remote: Box<str>,
 }
@@ -47,9 +49,9 @@ impl Service {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let mut guest = Guest::new(socket);
-        let node = Arc::clone(&caller.node);
+        let node: Arc<str> = caller.peer.node.as_str().into();
         let greeted = match guest.hello().await {
-            Ok(hello) => self.greet(hello, &caller),
+            Ok(hello) => self.greet(hello, &node, &caller),
             Err(closed) => Err(closed),
         };
         let (number, bell, sender) = match greeted {
@@ -60,19 +62,28 @@ impl Service {
             }
         };
         // The memory of the handshake is not kept for the length of a session.
-        Box::pin(self.talk(guest, node, (number, bell), sender)).await;
+        let talk = self.talk(guest, (node, caller.peer), (number, bell), sender);
+        Box::pin(talk).await;
     }
 
     /// Decides whether there is a session.
-    fn greet(&self, hello: Hello, caller: &Caller) -> Result<(u64, Arc<Bell>, Sender), Closed> {
+    fn greet(
+        &self,
+        hello: Hello,
+        node: &Arc<str>,
+        caller: &Caller,
+    ) -> Result<(u64, Arc<Bell>, Sender), Closed> {
+        if self.revocations.refuses(&caller.peer) {
+            return Err(Closed::SentAway(revoked()));
+        }
         let welcome = greet(&hello, &self.terms).map_err(Closed::SentAway)?;
         let times = self.hub.times();
         let number = hello.session;
-        let begun = self.hub.sessions().begin(&caller.node, number, times.now());
+        let begun = self.hub.sessions().begin(node, number, times.now());
         let bell = match begun {
             Begun::Yes { bell, clone } => {
                 if clone {
-                    warn!(node = %caller.node, remote = %caller.remote,
+                    warn!(%node, remote = %caller.remote,
                         "sessions of this node take over from each other: two agents may have its identity");
                 }
                 bell
@@ -88,8 +99,8 @@ impl Service {
             program: hello.program.clone(),
         };
         let wall = times.clock().wall();
-        self.hub.ledger().began(&caller.node, began, wall);
-        self.hub.owners().lock().began(&caller.node, number);
+        self.hub.ledger().began(node, began, wall);
+        self.hub.owners().lock().began(node, number);
         let sender = Sender::new(
             welcome,
             hello.holdings,
@@ -102,7 +113,7 @@ impl Service {
     async fn talk<S>(
         self,
         guest: Guest<S>,
-        node: Arc<str>,
+        (node, peer): (Arc<str>, Peer),
         (number, bell): (u64, Arc<Bell>),
         sender: Sender,
     ) where
@@ -112,7 +123,13 @@ impl Service {
         let desk = (Arc::clone(hub), bell);
         let began = hub.times().now();
         let talk = Talk::new(guest, Arc::clone(&node), desk, sender);
-        let stop = drained(&self.shutdown, hub.times(), (&node, self.drain));
+        let drained = drained(&self.shutdown, hub.times(), (&node, self.drain));
+        let stop = async {
+            tokio::select! {
+                bye = drained => bye,
+                () = self.revocations.until_refused(&peer) => revoked(),
+            }
+        };
         let closed = talk.run(stop).await;
         hub.sessions().end(&node, number);
         hub.owners().lock().ended(&node, number);
@@ -137,6 +154,14 @@ async fn drained(shutdown: &Shutdown, times: &Times, (node, over): (&str, Durati
         reason: Reason::Stopping,
         words: "this hub stops".into(),
         wait_seconds: 0,
+    }
+}
+
+fn revoked() -> Bye {
+    Bye {
+        reason: Reason::Revoked,
+        words: "this node is revoked".into(),
+        wait_seconds: 300,
     }
 }
 
