@@ -15,6 +15,7 @@ use cloud::view::{NodeName, Policy};
 use cluster::{Holdfast, Kubernetes, Site};
 use host::clock::Hands;
 use host::{Clock, Shutdown, Tasks};
+use jiff::Timestamp;
 use object::{ObjectName, Resource};
 use serde_json::Value;
 
@@ -32,8 +33,8 @@ impl Server {
     fn start() -> Self {
         let program = Path::new(env!("CARGO_BIN_EXE_holdfast"));
         match std::env::var("E2E_SERVER").is_ok_and(|server| server == "real") {
-            true => Self::Real(Kubernetes::start().unwrap()),
-            false => Self::Ours(Holdfast::start(program, &["--ephemeral"]).unwrap()),
+            true => Self::Real(Kubernetes::start().expect("a real cluster")),
+            false => Self::Ours(Holdfast::start(program, &["--ephemeral"]).expect("our cluster")),
         }
     }
 
@@ -75,6 +76,10 @@ fn nobody() -> Hub {
     Hub { pod: None }
 }
 
+fn noon() -> Timestamp {
+    "2026-01-01T12:00:00Z".parse().expect("a time")
+}
+
 fn node() -> NodeName {
     "edge-1".into()
 }
@@ -84,7 +89,7 @@ fn pod(version: &str) -> Holding {
         resource: Resource::new("", "pods"),
         name: ObjectName::new("default", "web"),
         uid: "u-1".into(),
-        version: version.parse().unwrap(),
+        version: version.parse().expect("a version"),
     }
 }
 
@@ -92,13 +97,13 @@ fn summary() -> Summary {
     Summary {
         hub: "hub-1".into(),
         session: 3,
-        link: Link::Disconnected("2026-01-01T12:00:00Z".parse().unwrap()),
+        link: Link::Disconnected(noon()),
         resources: vec![ResourceSummary {
             resource: Resource::new("", "pods"),
             version: None,
             objects: 1,
             digest_equal: None,
-            since: "2026-01-01T12:00:00Z".parse().unwrap(),
+            since: noon(),
         }],
         set_aside: Vec::new(),
         sent: 1,
@@ -108,7 +113,7 @@ fn summary() -> Summary {
 
 /// A recorder of its own time, with nothing to say yet.
 fn recorder() -> (Arc<Recorder>, Hands) {
-    let (clock, hands) = Clock::manual("2026-01-01T12:00:00Z".parse().unwrap());
+    let (clock, hands) = Clock::manual(noon());
     let mut records = Records::new(Mode::Node, Policy::default());
     records.describe(Resource::new("", "pods"), "v1", "Pod");
     (Recorder::new(records, clock), hands)
@@ -120,7 +125,7 @@ async fn until(client: &Client, hands: &Hands, path: &str, right: impl Fn(Option
     let end = clock.now() + PATIENCE;
     loop {
         let shown = match client.get(path).await {
-            Ok(bytes) => Some(serde_json::from_slice::<Value>(&bytes).unwrap()),
+            Ok(bytes) => Some(serde_json::from_slice::<Value>(&bytes).expect("JSON")),
             Err(error) if error.is_code(404) => None,
             Err(error) => panic!("{error}"),
         };
