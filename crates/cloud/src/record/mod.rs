@@ -1,11 +1,11 @@
 //! Records of what each node holds, published in the cluster for people and tools: an ObjectSync or
 //! a ClusterObjectSync for each object on a node's disk, and a NodeSync for each node.
 //!
-//! Nothing depends on them. They are written after the fact, so they never say more than a node has;
-//! the newest word of each wins, a few are written each second, and when the cluster takes none for
-//! minutes, what is not written is forgotten beyond a bound and found again by a survey. A survey
-//! lists the records, mends those that are wrong, collects those of objects and nodes that are gone,
-//! and makes those that are missing.
+//! Nothing depends on them. They are written after the fact, so they never say more than a node
+//! has; the newest word of each wins, a few are written each second, and when the cluster takes
+//! none for minutes, what is not written is forgotten beyond a bound and found again by a survey.
+//! A survey lists the records, mends those that are wrong, collects those of objects and nodes that
+//! are gone, and makes those that are missing.
 //!
 //! The rules are in [`Records`], without I/O and with the time passed in. [`Recorder`] carries them
 //! out, and is what the sessions tell.

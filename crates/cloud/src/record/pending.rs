@@ -6,6 +6,7 @@ use std::time::Duration;
 use object::{ObjectName, Resource, Version};
 
 use super::Summary;
+use super::text::record_name;
 use crate::view::NodeName;
 
 /// Which record.
@@ -19,6 +20,14 @@ impl Key {
     pub(super) fn node(&self) -> &NodeName {
         match self {
             Self::Object { node, .. } | Self::Node { node } => node,
+        }
+    }
+
+    /// The record's name, if there can be one.
+    pub(super) fn record(&self) -> Option<String> {
+        match self {
+            Self::Object { node, uid } => record_name(node, uid),
+            Self::Node { node } => Some(node.to_string()),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::pace::Pace;
 use super::pending::{Believed, Key, Pending, Word};
 use super::request::{Verb, Write};
 use super::survey::{Question, Survey};
-use super::text::{Described, Found, record_name};
+use super::text::{Described, Found};
 use super::{Holding, Known, Mode, Presence, Summary};
 use crate::view::{NodeName, Policy};
 
@@ -290,15 +290,18 @@ impl Records {
         }
     }
 
-    /// What the next node holds, so that records which are missing are made; nothing after the last.
+    /// What the next node holds, so that records which are missing are made; nothing after the
+    /// last.
     pub fn fill(&mut self, next: Option<(NodeName, Vec<Holding>)>, now: Duration) {
         let Some((node, holdings)) = next else {
             return self.survey.filled(None);
         };
         for holding in holdings {
-            let missing = record_name(&node, &holding.uid)
+            let key = key(&node, &holding.uid);
+            let missing = key
+                .record()
                 .is_some_and(|record| !self.survey.is_found(&record));
-            let waiting = self.pending.contains(&key(&node, &holding.uid));
+            let waiting = self.pending.contains(&key);
             if missing && !waiting && self.has_records(&holding.resource) {
                 self.hold(&node, &holding, Believed::Missing, now);
             }
@@ -340,26 +343,18 @@ impl Records {
             name: holding.name.clone(),
             version: holding.version.clone(),
         };
-        self.say_as(node, &holding.uid, word, believed, now);
+        self.say(key(node, &holding.uid), word, believed, now);
     }
 
     fn say_object(&mut self, node: &NodeName, uid: &str, word: Word, now: Duration) {
-        self.say_as(node, uid, word, Believed::There, now);
+        self.say(key(node, uid), word, Believed::There, now);
     }
 
-    fn say_as(
-        &mut self,
-        node: &NodeName,
-        uid: &str,
-        word: Word,
-        believed: Believed,
-        now: Duration,
-    ) {
-        if record_name(node, uid).is_none() {
+    fn say(&mut self, key: Key, word: Word, believed: Believed, now: Duration) {
+        if key.record().is_none() {
             self.counts.unnamed += 1;
             return;
         }
-        let key = key(node, uid);
         if self.pending.objects() >= OBJECTS_MAX && !self.pending.contains(&key) {
             self.counts.forgotten += 1;
             return self.survey.want();

@@ -172,8 +172,8 @@ pub fn definitions() -> Vec<serde_json::Value> {
         .collect()
 }
 
-/// Creates the definitions of the kinds of records where they are missing. Those that are there stay
-/// as they are: a cluster may have newer ones.
+/// Creates the definitions of the kinds of records where they are missing. Those that are there
+/// stay as they are: a cluster may have newer ones.
 pub async fn install(client: &Client) -> Result<(), Error> {
     let resource = Resource::new("apiextensions.k8s.io", "customresourcedefinitions");
     let served = Served::new(

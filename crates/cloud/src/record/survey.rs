@@ -1,7 +1,7 @@
 //! A survey: the records are listed and compared with what nodes hold.
 //!
-//! It asks about one record at a time and remembers of each only that it is there, by eight bytes of
-//! a hash; so a survey of a million records takes some megabytes, and only while it lasts.
+//! It asks about one record at a time and remembers of each only that it is there, by eight bytes
+//! of a hash; so a survey of a million records takes some megabytes, and only while it lasts.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
