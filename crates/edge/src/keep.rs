@@ -187,7 +187,8 @@ fn onto(onto: inbox::Onto) -> Onto {
 
 impl Held for Keep {
     fn object(&self, resource: &Resource, name: &ObjectName) -> Option<Bytes> {
-        self.reader().object(resource, name)
+        let read = self.reader().object(resource, name);
+        read.ok().flatten().map(|object| object.bytes)
     }
 
     fn selectable(&self, _: &Resource) -> Vec<Arc<str>> {
@@ -196,7 +197,7 @@ impl Held for Keep {
     }
 
     fn document(&self, name: &str) -> Option<Bytes> {
-        self.reader().document(name)
+        self.reader().document(name).ok().flatten()
     }
 }
 
