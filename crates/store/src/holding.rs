@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object::digest::Digest;
 use object::scope::Scope;
-use object::{Resource, Standing, Version};
+use object::{Header, Resource, Standing, Version};
 
 use crate::files::Unreadable;
 use crate::reader::{ReadFailed, Reader};
@@ -67,6 +67,15 @@ impl Reader {
         match slot.filter(|slot| !slot.is_damaged()) {
             Some(slot) => slot.table.read().rows().cloned().collect(),
             None => Vec::new(),
+        }
+    }
+
+    /// Looks at every object of a resource at one moment, by name. What looks must be quick: the
+    /// writer waits for it.
+    pub fn each(&self, resource: &Resource, look: &mut dyn FnMut(&Header)) {
+        let slot = self.shared.table(&TableName::objects(resource));
+        if let Some(slot) = slot.filter(|slot| !slot.is_damaged()) {
+            slot.table.read().rows().for_each(|row| look(&row.header));
         }
     }
 

@@ -291,11 +291,7 @@ impl Replica {
 
     /// Stores named bytes that are no object, or takes them away. What they were before stays in
     /// the files until these are compacted.
-    pub async fn put_document(
-        &self,
-        name: impl Into<Box<str>>,
-        bytes: Option<Bytes>,
-    ) -> Result<Durable, Refusal> {
+    pub async fn put_document(&self, name: &str, bytes: Option<Bytes>) -> Result<Durable, Refusal> {
         let request = Request::Document(name.into(), bytes);
         let (_, durable) = self.writer.ask(request).await?;
         Ok(durable)
@@ -304,7 +300,7 @@ impl Replica {
     /// The same from a thread that may block.
     pub fn put_document_blocking(
         &self,
-        name: impl Into<Box<str>>,
+        name: &str,
         bytes: Option<Bytes>,
     ) -> Result<Durable, Refusal> {
         let request = Request::Document(name.into(), bytes);

@@ -472,7 +472,7 @@ fn documents_have_a_number_that_they_do_not_exceed() {
     let (_, replica) = fresh();
     let put = |index: u64| {
         let bytes = Some(Bytes::from_static(b"x"));
-        replica.put_document_blocking(format!("document-{index}"), bytes)
+        replica.put_document_blocking(&format!("document-{index}"), bytes)
     };
     for index in 0..1024 {
         put(index).unwrap();
