@@ -102,7 +102,7 @@ impl Keep {
                 name,
                 bytes,
             } => {
-                self.replica.put_document(name, bytes).await?;
+                self.replica.put_document(&name, bytes).await?;
                 Ok(number)
             }
         }
