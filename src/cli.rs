@@ -7,9 +7,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::cloud::CloudFlags;
 use crate::config::value::{
     Connections, Grace, History, Listen, LogFormat, LogLevel, PoolName, ServerName, Ttl,
 };
+use crate::edge::EdgeFlags;
 use edge::join::Hub;
 use wire::join::NodeName;
 
@@ -35,6 +37,10 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a small Kubernetes-compatible cluster on this machine
     Up(Box<UpFlags>),
+    /// Run a hub beside a cluster: it keeps what nodes need on the nodes
+    Cloud(Box<CloudFlags>),
+    /// Run the agent on a node: it keeps the node's part of the cluster on its disk
+    Edge(Box<EdgeFlags>),
     /// Let nodes join: make, list and revoke tokens
     Token {
         #[command(subcommand)]

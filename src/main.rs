@@ -1,10 +1,13 @@
 //! The `holdfast` program: one small file per subcommand, wiring and words only.
 
 mod cli; // what can be typed
+mod cloud; // holdfast cloud
 mod cluster; // a command that asks the cluster
 mod completions; // holdfast completions
 mod config; // holdfast config, and the file itself
+mod edge; // holdfast edge
 mod failure; // what went wrong, as one message and an exit code
+mod life; // how a program that runs on starts and ends
 mod log; // where the log goes and how it looks
 mod node; // holdfast node
 mod token; // holdfast token
@@ -32,6 +35,8 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Up(flags) => up::run(*flags, cli.log),
+        Command::Cloud(flags) => cloud::run(*flags, &cli.log),
+        Command::Edge(flags) => edge::run(*flags, &cli.log),
         Command::Token { command, cluster } => token::run(command, &cluster),
         Command::Node { command, cluster } => node::run(command, &cluster),
         Command::Config { command } => config::check::run(command),

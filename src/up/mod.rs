@@ -16,6 +16,7 @@ use tracing::info;
 
 use crate::cli::{LogFlags, UpFlags};
 use crate::failure::Failure;
+use crate::life::told_twice;
 use crate::{config, log};
 use identity::Identity;
 use serve::Cluster;
@@ -80,13 +81,4 @@ async fn cluster(settings: Settings) -> anyhow::Result<()> {
     }
     info!("stopped");
     Ok(())
-}
-
-/// Says the shutdown at the first signal and returns at the second: a person who presses Ctrl-C
-/// twice means it, and nothing acknowledged is lost by it.
-async fn told_twice(signals: &mut Signals, shutdown: &Shutdown) {
-    let signal = signals.next().await;
-    info!(signal, "stopping; again to stop at once");
-    shutdown.trigger();
-    signals.next().await;
 }

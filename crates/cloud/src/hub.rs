@@ -143,7 +143,7 @@ impl Hub {
     /// Bytes of an object came: who waits for them is woken.
     pub fn supplied(&self, resource: &Resource, name: &ObjectName) {
         let views = self.views.read();
-        let header = self.cache.read().header(resource, name).cloned();
+        let header = self.cache.read().header(resource, name);
         if let Some(header) = header {
             self.ring(views.holders(resource, &header), Word::View);
         }

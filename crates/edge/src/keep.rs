@@ -1,15 +1,18 @@
 //! The node's store, as a session needs it: what is held is told, and pieces of cuts are stored.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use object::{Header, ObjectName, Resource, Scope};
 use store::replica::{Cut, CutEnd, Onto, Refusal, Reset, Stage, Until};
 use store::{Reader, Replica};
-use wire::digest::Digest;
+use wire::digest::{Digest, content_hash};
 use wire::frame::Holding;
 use wire::inbox::{self, Complete, Held, Piece, Replaced};
 use wire::session::Kept;
+
+use crate::status;
 
 /// The store of a node. Cheap to clone.
 #[derive(Clone)]
@@ -69,6 +72,39 @@ impl Keep {
                 digest: held.digest,
             })
             .collect()
+    }
+
+    /// What is held, resource by resource, for people.
+    pub fn held(&self) -> Vec<status::Held> {
+        let all = self.holdings().into_iter();
+        all.map(|holding| status::Held {
+            resource: holding.resource.to_string(),
+            version: holding.standing.map(|at| at.progress.to_string()),
+            objects: holding.objects,
+            scopes: holding.scopes.len(),
+        })
+        .collect()
+    }
+
+    /// Every object that is held, a line each: resource, name, uid, version and a hash of its
+    /// bytes. Two dumps are the same if and only if the same is held.
+    pub fn dump(&self) -> String {
+        let reader = self.reader();
+        let mut out = String::new();
+        for resource in reader.resources() {
+            for row in reader.rows(&resource) {
+                let name = &row.header.name;
+                let bytes = reader.object(&resource, name).ok().flatten();
+                let hash = bytes.map(|object| content_hash(&object.bytes));
+                let (uid, version) = (&row.header.uid, &row.header.version);
+                // Writing to a string does not fail.
+                let _ = match hash {
+                    Some(hash) => writeln!(out, "{resource} {name} {uid} {version} {hash:016x}"),
+                    None => writeln!(out, "{resource} {name} {uid} {version} unreadable"),
+                };
+            }
+        }
+        out
     }
 
     /// Forgets what is damaged: it is not served, and must be sent again. Returns what that was.
