@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 use crate::cloud::CloudFlags;
 use crate::config::value::{
-    Connections, Grace, History, Listen, LogFormat, LogLevel, PoolName, ServerName, Ttl,
+    Connections, Grace, History, Listen, LogFormat, LogLevel, Nodes, PoolName, ServerName, Ttl,
 };
 use crate::edge::EdgeFlags;
 use edge::join::Hub;
@@ -30,6 +30,9 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) log: LogFlags,
+    /// End when standard input ends: how `holdfast up` takes its hub and agents with it
+    #[arg(long, global = true, hide = true)]
+    pub(crate) until_stdin_ends: bool,
 }
 
 /// What to do.
@@ -252,6 +255,24 @@ pub(crate) struct UpFlags {
         value_name = "DURATION"
     )]
     pub(crate) history: Option<History>,
+    /// How many nodes run beside the API, each an agent with a store of its own, and a hub for
+    /// them; 0 for the API alone [default: 3]
+    #[arg(
+        long,
+        env = "HOLDFAST_NODES",
+        hide_env_values = true,
+        allow_hyphen_values = true,
+        value_name = "COUNT"
+    )]
+    pub(crate) nodes: Option<Nodes>,
+    /// The address and port of the hub; port 0 takes a free one [default: 127.0.0.1:8443]
+    #[arg(
+        long,
+        env = "HOLDFAST_HUB_LISTEN",
+        hide_env_values = true,
+        value_name = "IP:PORT"
+    )]
+    pub(crate) hub_listen: Option<Listen>,
 }
 
 /// The flags that say how the log looks.

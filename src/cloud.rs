@@ -1,6 +1,6 @@
 //! `holdfast cloud`: a hub beside a cluster. It keeps every node's store equal to its view.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use tracing::info;
 use crate::cli::{ClusterFlags, LogFlags};
 use crate::config::value::{Connections, Grace, Listen, LogFormat, LogLevel, ServerName};
 use crate::failure::Failure;
-use crate::life::{self, Threads};
+use crate::life::{self, Threads, Until};
 use crate::log::{self, Style};
 
 /// The flags of `holdfast cloud`.
@@ -116,7 +116,7 @@ hubs may run beside one cluster.
 Exit codes: 0 stopped as asked, 1 failed while running, 2 wrong usage or configuration.";
 
 /// Runs a hub until it is asked to stop.
-pub(crate) fn run(flags: CloudFlags, log_flags: &LogFlags) -> Result<(), Failure> {
+pub(crate) fn run(flags: CloudFlags, log_flags: &LogFlags, until: Until) -> Result<(), Failure> {
     log::start(Style {
         format: log_flags.log_format.unwrap_or(LogFormat::Text),
         level: log_flags.log_level.unwrap_or(LogLevel::Info),
@@ -124,7 +124,7 @@ pub(crate) fn run(flags: CloudFlags, log_flags: &LogFlags) -> Result<(), Failure
     .map_err(Failure::run)?;
     let grace = flags.drain.0 + AFTER_DRAIN;
     let config = config(&flags).map_err(Failure::Usage)?;
-    life::live(Threads::Many, grace, async |tasks, clock| {
+    life::live((Threads::Many, until), grace, async |tasks, clock| {
         start(flags, config, tasks, clock).await
     })
 }
@@ -197,7 +197,7 @@ async fn start(
     let address = listener.address();
     let name = config.name.clone();
     let hub = run::start(config, listener, clock, tasks).await?;
-    let shown = shown(Arc::clone(&hub), name.clone());
+    let shown = shown(Arc::clone(&hub), name.clone(), address);
     let crowd = tasks.crowd("looks", LOOKS_MAX);
     let shutdown = tasks.shutdown().clone();
     let socket = Socket::bind(&path)?;
@@ -216,7 +216,7 @@ async fn start(
 }
 
 /// What is shown on the socket.
-fn shown(hub: Arc<Hub>, name: String) -> Shown {
+fn shown(hub: Arc<Hub>, name: String, address: SocketAddr) -> Shown {
     Arc::new(move |path| {
         let json = |body: Vec<u8>| Page {
             content_type: "application/json",
@@ -227,6 +227,10 @@ fn shown(hub: Arc<Hub>, name: String) -> Shown {
                 let report = hub.report(&name);
                 serde_json::to_vec(&report).ok().map(json)
             }
+            "/address" => Some(Page {
+                content_type: "text/plain",
+                body: address.to_string().into_bytes(),
+            }),
             "/metrics" => Some(Page {
                 content_type: "text/plain; version=0.0.4",
                 body: hub.report(&name).metrics().into_bytes(),

@@ -21,7 +21,7 @@ use wire::join::{NodeName, Token};
 use crate::cli::LogFlags;
 use crate::config::value::{Listen, LogFormat, LogLevel};
 use crate::failure::Failure;
-use crate::life::{self, Threads};
+use crate::life::{self, Threads, Until};
 use crate::log::{self, Style};
 
 /// The flags of `holdfast edge`.
@@ -99,13 +99,13 @@ const LOOKS_MAX: u32 = 8;
 const TOKEN_FILE_BYTES_MAX: u64 = 4096;
 
 /// Runs the agent until it is asked to stop.
-pub(crate) fn run(flags: EdgeFlags, log_flags: &LogFlags) -> Result<(), Failure> {
+pub(crate) fn run(flags: EdgeFlags, log_flags: &LogFlags, until: Until) -> Result<(), Failure> {
     log::start(Style {
         format: log_flags.log_format.unwrap_or(LogFormat::Text),
         level: log_flags.log_level.unwrap_or(LogLevel::Info),
     })
     .map_err(Failure::run)?;
-    life::live(Threads::One, GRACE, async |tasks, clock| {
+    life::live((Threads::One, until), GRACE, async |tasks, clock| {
         start(flags, tasks, clock).await
     })
 }

@@ -19,9 +19,27 @@ pub(crate) enum Threads {
     One,
 }
 
+/// What ends a program, beside a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// Nothing.
+    Signal,
+    /// The end of its standard input: whoever started it is gone.
+    StdinEnds,
+}
+
+impl From<bool> for Until {
+    fn from(stdin_ends: bool) -> Self {
+        match stdin_ends {
+            true => Self::StdinEnds,
+            false => Self::Signal,
+        }
+    }
+}
+
 /// Starts a program and waits for its end. Its tasks have `grace` once it is to stop.
 pub(crate) fn live(
-    threads: Threads,
+    (threads, until): (Threads, Until),
     grace: Duration,
     start: impl AsyncFnOnce(&mut Tasks, Clock) -> anyhow::Result<()>,
 ) -> Result<(), Failure> {
@@ -30,19 +48,25 @@ pub(crate) fn live(
         Threads::One => Builder::new_current_thread(),
     };
     let runtime = runtime.enable_all().build().map_err(Failure::run)?;
-    let ended = runtime.block_on(whole(grace, start)).map_err(Failure::Run);
+    let ended = runtime
+        .block_on(whole(until, grace, start))
+        .map_err(Failure::Run);
     // Tasks have ended by now; what is left is a thread in a system call, which is not waited for.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended
 }
 
 async fn whole(
+    until: Until,
     grace: Duration,
     start: impl AsyncFnOnce(&mut Tasks, Clock) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let shutdown = Shutdown::new();
     let mut signals = Signals::listen()?;
     let mut tasks = Tasks::new(shutdown.clone());
+    if until == Until::StdinEnds {
+        tasks.add("parent", parent(shutdown.clone()));
+    }
     // A start can take long: a hub waits for its cluster, an agent for its hub.
     tokio::select! {
         started = start(&mut tasks, Clock::machine()) => started?,
@@ -66,4 +90,20 @@ pub(crate) async fn told_twice(signals: &mut Signals, shutdown: &Shutdown) {
     info!(signal, "stopping; again to stop at once");
     shutdown.trigger();
     signals.next().await;
+}
+
+/// Says the shutdown when standard input ends.
+async fn parent(shutdown: Shutdown) -> Result<(), std::convert::Infallible> {
+    let gone = async {
+        let mut sink = tokio::io::sink();
+        drop(tokio::io::copy(&mut tokio::io::stdin(), &mut sink).await);
+    };
+    tokio::select! {
+        () = gone => {
+            info!("whoever started this is gone");
+            shutdown.trigger();
+        }
+        () = shutdown.triggered() => {}
+    }
+    Ok(())
 }

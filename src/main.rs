@@ -35,8 +35,8 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Up(flags) => up::run(*flags, cli.log),
-        Command::Cloud(flags) => cloud::run(*flags, &cli.log),
-        Command::Edge(flags) => edge::run(*flags, &cli.log),
+        Command::Cloud(flags) => cloud::run(*flags, &cli.log, cli.until_stdin_ends.into()),
+        Command::Edge(flags) => edge::run(*flags, &cli.log, cli.until_stdin_ends.into()),
         Command::Token { command, cluster } => token::run(command, &cluster),
         Command::Node { command, cluster } => node::run(command, &cluster),
         Command::Config { command } => config::check::run(command),

@@ -102,6 +102,21 @@ impl FromStr for Connections {
     }
 }
 
+/// How many nodes an embedded cluster has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Nodes(pub(crate) u32);
+
+impl FromStr for Nodes {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        match text.parse() {
+            Ok(count @ 0..=100) => Ok(Nodes(count)),
+            _ => Err(Wrong(format!("{text:?} is not a number from 0 to 100"))),
+        }
+    }
+}
+
 /// How long open requests have to end when the program stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grace(pub(crate) Duration);

@@ -1,6 +1,7 @@
 //! `holdfast up`: a small Kubernetes-compatible cluster on this machine, with nothing else needed.
 
 mod announce; // what to try next
+mod family; // the hub and the agents, as programs of their own
 mod identity; // the authority, the certificates and keys of the cluster
 mod kubeconfig; // how kubectl finds it
 mod serve; // where the API is started
@@ -18,6 +19,7 @@ use crate::cli::{LogFlags, UpFlags};
 use crate::failure::Failure;
 use crate::life::told_twice;
 use crate::{config, log};
+use family::Family;
 use identity::Identity;
 use serve::Cluster;
 use settings::{Settings, Surroundings};
@@ -63,18 +65,30 @@ async fn cluster(settings: Settings) -> anyhow::Result<()> {
         identity.renewal(settings.data_dir.clone(), address, shutdown.clone()),
     );
     let grace = settings.shutdown_grace;
+    let data_dir = settings.data_dir.clone();
+    let (nodes, hub_listen) = (settings.nodes, settings.hub_listen);
     serve::start(
         Cluster {
             settings,
             identity,
             listener,
-            clock,
+            clock: clock.clone(),
         },
         &mut tasks,
     )
     .await?;
 
-    announce::ready(address, &kubeconfig)?;
+    let family = Family {
+        data_dir,
+        kubeconfig: kubeconfig.clone(),
+        hub_listen,
+        nodes,
+    };
+    let nodes = match nodes {
+        0 => Vec::new(),
+        _ => family.start(&mut tasks, &clock).await?,
+    };
+    announce::ready(address, &kubeconfig, &nodes)?;
     tokio::select! {
         joined = tasks.join(grace) => joined?,
         () = told_twice(&mut signals, &shutdown) => bail!("stopped at once, as asked"),

@@ -16,6 +16,7 @@ pub mod tls; // certificates -> rustls configurations
 pub mod listen; // a port -> accepted, authenticated connections
 pub mod dial; // an address -> a connection, plain or encrypted
 pub mod http; // a connection -> one request and its answer
+pub mod child; // a program that we start and look after
 pub mod metrics; // numbers as Prometheus' text
 pub mod glass; // a look into a running program
 pub mod websocket; // a connection -> whole messages, both ways
