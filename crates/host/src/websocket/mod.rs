@@ -22,8 +22,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 pub use frame::{Close, CloseCode, Role, Violation};
 pub use handshake::{NotLetIn, PATH, Refused, SUBPROTOCOL};
 pub use message::Received;
-pub use pump::Pump;
 pub use open::{AcceptFailed, ConnectFailed, accept, accept_opening, connect};
+pub use pump::Pump;
 pub use reader::{ReadFailed, Reader};
 pub use writer::{WriteFailed, Writer};
 
