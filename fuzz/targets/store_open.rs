@@ -136,10 +136,7 @@ fuzz_target!(|input: &[u8]| {
         changes: vec![],
         until: Until::End(CutEnd {
             progress: "18446744073709551617".parse().expect("a version"),
-            resets: vec![Reset {
-                scope: Scope::all(),
-                objects: vec![],
-            }],
+            resets: vec![Reset::whole(Scope::all(), vec![])],
             ended: vec![],
         }),
     };

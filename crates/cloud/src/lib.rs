@@ -6,6 +6,14 @@ pub mod cache; // changes -> one copy of each object, and what can be sent of it
 pub mod view; // pods -> what each node must hold
 pub mod sessions; // which node has a session here, and who is woken
 pub mod talk; // a session with a node over a link
+pub mod hub; // what all sessions share: the cluster's objects, views, bells
+pub mod ledger; // how each node is doing
+pub mod serve; // a link that was let in -> a session, to its end
 pub mod owners; // which hub has which node
+pub mod follow; // the hub's watches: which, in which order
 pub mod epoch; // when the history of the cluster is another one
+pub mod epochs; // the epoch that all hubs agree on
+pub mod clerk; // what happens in sessions and concerns others
 pub mod join; // who is a node: tokens, certificates, revocation
+pub mod record; // what nodes hold -> records in the cluster, for people
+pub mod run; // a hub from its start to its end

@@ -32,10 +32,10 @@ pub trait Desk: Send + Sync + 'static {
     type Source: Compared;
     /// Looks at what there is to send, for a moment.
     fn look<T>(&self, look: impl FnOnce(&Self::Source) -> T) -> T;
-    /// What the node is to hold; nothing while that is not known.
-    fn view(&self, node: &str) -> Option<BTreeMap<Resource, Arc<[Scope]>>>;
+    /// What the node is to hold, as far as that is known.
+    fn view(&self, node: &str) -> BTreeMap<Resource, Arc<[Scope]>>;
     /// Something happened in the session of a node.
-    fn happened(&self, node: &str, happening: Happening);
+    fn happened(&self, node: &Arc<str>, happening: Happening);
     /// Bytes of messages that were received and sent.
     fn carried(&self, node: &str, received: usize, sent: usize);
     /// How the session looks now.
@@ -237,10 +237,8 @@ where
         if words.has(Word::Progress) {
             self.sender.tell_progress();
         }
-        if words.has(Word::View)
-            && let Some(view) = self.desk.view(&self.node)
-        {
-            self.sender.view(&view);
+        if words.has(Word::View) {
+            self.sender.view(&self.desk.view(&self.node));
         }
         Ok(())
     }

@@ -17,6 +17,9 @@ pub struct Keep {
     replica: Replica,
 }
 
+/// The document that has the number of the last session.
+const SESSION: &str = "holdfast/session";
+
 /// Something that a session wants stored.
 #[derive(Debug)]
 pub enum Stored {
@@ -55,9 +58,9 @@ impl Keep {
     pub fn holdings(&self) -> Vec<Holding> {
         let reader = self.reader();
         let all = reader.resources().into_iter();
-        all.filter_map(|resource| reader.holding(&resource).map(|held| (resource, held)))
-            .map(|(resource, held)| Holding {
-                resource,
+        all.filter_map(|resource| reader.holding(&resource))
+            .map(|held| Holding {
+                resource: held.resource,
                 epoch: held.epoch,
                 standing: held.standing,
                 reached: held.reached,
@@ -66,6 +69,28 @@ impl Keep {
                 digest: held.digest,
             })
             .collect()
+    }
+
+    /// Forgets what is damaged: it is not served, and must be sent again. Returns what that was.
+    pub async fn forget_damaged(&self) -> Result<Vec<Resource>, Refusal> {
+        let damaged = self.reader().damaged();
+        for resource in &damaged {
+            self.replica.forget(resource.clone()).await?;
+        }
+        Ok(damaged)
+    }
+
+    /// The number of the next session: on disk, and higher than any before it.
+    pub async fn next_session(&self) -> Result<u64, Refusal> {
+        let before = self.reader().document(SESSION);
+        let before = before.ok().flatten().and_then(|bytes| {
+            let digits = std::str::from_utf8(&bytes).ok()?;
+            digits.parse::<u64>().ok()
+        });
+        let number = before.unwrap_or(0).saturating_add(1);
+        let bytes = Bytes::from(number.to_string());
+        self.replica.put_document(SESSION, Some(bytes)).await?;
+        Ok(number)
     }
 
     /// Stores what a session hands on, in its order. Returns the number that is stored by that.
@@ -187,7 +212,8 @@ fn onto(onto: inbox::Onto) -> Onto {
 
 impl Held for Keep {
     fn object(&self, resource: &Resource, name: &ObjectName) -> Option<Bytes> {
-        self.reader().object(resource, name)
+        let object = self.reader().object(resource, name).ok().flatten()?;
+        Some(object.bytes)
     }
 
     fn selectable(&self, _: &Resource) -> Vec<Arc<str>> {
@@ -196,7 +222,7 @@ impl Held for Keep {
     }
 
     fn document(&self, name: &str) -> Option<Bytes> {
-        self.reader().document(name)
+        self.reader().document(name).ok().flatten()
     }
 }
 
@@ -209,6 +235,8 @@ impl Kept for Keep {
     }
 
     fn each(&self, resource: &Resource, look: &mut dyn FnMut(&Header)) {
-        self.reader().each(resource, look);
+        for row in self.reader().rows(resource) {
+            look(&row.header);
+        }
     }
 }

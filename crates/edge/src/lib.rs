@@ -1,3 +1,12 @@
 //! The agent: it keeps a node's part of the cluster on the node's disk.
+//!
+//! ```text
+//! hub ═▶ link ▶ session ─ piece ▶ store ─ on disk ▶ session ─ ack ▶ link ═▶ hub
+//! ```
 
 pub mod join; // how a machine becomes a node and stays one
+pub mod reconnect; // when to try again, and where
+pub mod agent; // a session after the other
+pub mod talk; // a session over a link
+pub mod keep; // what a session hands on -> the store
+pub mod status; // how the agent is doing

@@ -48,6 +48,17 @@ pub enum Closed {
 }
 
 impl Closed {
+    /// The end in a word, for a metric.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Ended(ended) => ended.label(),
+            Self::Lost(_) => "lost",
+            Self::NotUnderstood(_) => "not-understood",
+            Self::NotStored(_) => "not-stored",
+            Self::Stopping => "stopping",
+        }
+    }
+
     /// What the hub is told, if there is a point in that.
     fn bye(&self) -> Option<Bye> {
         let reason = match self {

@@ -6,6 +6,7 @@
 
 pub mod clock; // the time, as a value that is passed in
 pub mod times; // moments, counted from the start of the program
+mod chain; // an error with its causes
 pub mod shutdown; // the one word that ends everything, and the signals that say it
 pub mod tasks; // every task has a name and an owner
 pub mod files; // folders, atomic writes, bounded reads, one process per folder
@@ -15,8 +16,10 @@ pub mod tls; // certificates -> rustls configurations
 pub mod listen; // a port -> accepted, authenticated connections
 pub mod dial; // an address -> a connection, plain or encrypted
 pub mod http; // a connection -> one request and its answer
+pub mod glass; // a look into a running program
 pub mod websocket; // a connection -> whole messages, both ways
 
+pub use chain::chain;
 pub use clock::Clock;
 pub use shutdown::Shutdown;
 pub use tasks::{Crowd, Tasks};

@@ -36,9 +36,11 @@ pub mod splice; // small edits of an object's bytes, without decoding them
 pub mod scope; // parts of a resource, and what they cover
 pub mod standing; // how far a node is with a resource
 pub mod references; // what a node needs because of its pods
+pub mod digest; // sets, as sums of hashes
 pub mod patch; // JSON patch, merge patch, strategic merge patch
 
 pub use change::Change;
+pub use digest::Digest;
 pub use header::{Header, Object, Pairs};
 pub use name::{ObjectName, Resource};
 pub use scope::{Range, Scope, Want};

@@ -14,7 +14,7 @@ use crate::log::{Counting, Durable, Failed, Input, Log, Options};
 use crate::reader::{Reader, Slot};
 use crate::record::{META_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::recover::OpenError;
-use crate::table::{Held, Standing};
+use crate::table::{Held, Standing, TableName};
 use crate::writer::{Feeder, Writer};
 use object::scope::Scope;
 use object::standing::Parts;
@@ -210,7 +210,7 @@ impl Feeder for Minting {
 
 impl Minting {
     fn open(&self, resource: &Resource, log: &mut Log) {
-        let slot = log.slot(resource);
+        let slot = log.slot(&TableName::objects(resource));
         // A table may be known by name only, if a crash came between its name and its first commit.
         if log.standing(&slot).version.is_some() || !log.is_whole(&slot) {
             return;
@@ -219,7 +219,7 @@ impl Minting {
     }
 
     fn empty(&mut self, resource: &Resource, log: &mut Log) {
-        let slot = log.slot(resource);
+        let slot = log.slot(&TableName::objects(resource));
         // Whoever watched it must list again: the table starts afresh above everything it has seen.
         self.version = self.version.next();
         log.stage_drop(&slot);
@@ -302,7 +302,9 @@ fn check(
     let not_open = || Refusal::NotOpen {
         resource: swap.resource.clone(),
     };
-    let slot = log.known(&swap.resource).ok_or_else(not_open)?;
+    let slot = log
+        .known(&TableName::objects(&swap.resource))
+        .ok_or_else(not_open)?;
     if !log.is_whole(&slot) {
         return Err(not_open());
     }

@@ -5,16 +5,17 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use object::{Resource, Version};
+use object::Version;
 
 use crate::disk::File;
-use crate::entry::{self, CommitEntry, FileMark, More, ReplaceEntry};
+use crate::entry::{self, CommitEntry, FileMark, More, ReplaceEntry, ShelfEntry};
 use crate::failpoint;
 use crate::files::{self, Role, UNFINISHED, Unreadable};
 use crate::reader::{Shared, Slot};
 use crate::record::{self, Address, Kind};
 use crate::row::{At, Event, Row, What};
-use crate::table::{Standing, pairs};
+use crate::table::shelf::{Shelf, Shelving};
+use crate::table::{Standing, TableName, pairs};
 
 /// Bytes that are gathered before they are written.
 const WRITE_BYTES: usize = 256 * 1024;
@@ -26,28 +27,29 @@ pub(crate) struct Compaction {
 
 /// A table at the moment at which the log moved on to a new file.
 pub(crate) struct TablePicture {
-    resource: Resource,
-    number: u32,
+    slot: Arc<Slot>,
     seq_next: u64,
     damaged: bool,
     floor: Option<Version>,
     rows: Vec<Arc<Row>>,
     history: Vec<Arc<Event>>,
+    shelves: Vec<Shelf>,
     standing: Standing,
 }
 
 impl TablePicture {
-    pub(crate) fn take(slot: &Slot, seq_next: u64) -> Self {
+    pub(crate) fn take(slot: Arc<Slot>, seq_next: u64) -> Self {
         let table = slot.table.read();
+        let shelves = table.shelves().iter();
         Self {
-            resource: slot.resource.clone(),
-            number: slot.number,
             seq_next,
             damaged: slot.is_damaged(),
             floor: table.floor().cloned(),
             rows: table.base(),
             history: table.history().cloned().collect(),
+            shelves: shelves.map(|(_, shelf)| shelf.clone()).collect(),
             standing: table.standing().clone(),
+            slot: slot.clone(),
         }
     }
 }
@@ -87,11 +89,8 @@ impl Compaction {
 enum Error {
     #[error("the disk failed: {0}")]
     Disk(#[from] io::Error),
-    #[error("{resource}: {cause}")]
-    Unreadable {
-        resource: Resource,
-        cause: Unreadable,
-    },
+    #[error("{table}: {cause}")]
+    Unreadable { table: TableName, cause: Unreadable },
 }
 
 fn run(shared: &Shared, mark: &FileMark, pictures: &[TablePicture]) -> Result<u64, Error> {
@@ -110,11 +109,11 @@ fn run(shared: &Shared, mark: &FileMark, pictures: &[TablePicture]) -> Result<u6
     base.put(Kind::File, Address::default(), &mark.encode());
     for picture in pictures {
         let seq_next = if picture.damaged { picture.seq_next } else { 1 };
-        let meta = entry::encode_table(&picture.resource, seq_next);
+        let meta = entry::encode_table(&picture.slot.name, seq_next);
         base.put(
             Kind::Table,
             Address {
-                table: picture.number,
+                table: picture.slot.number,
                 ..Address::default()
             },
             &meta,
@@ -166,13 +165,13 @@ impl Base<'_> {
         let mut next = || {
             seq += 1;
             Address {
-                table: picture.number,
+                table: picture.slot.number,
                 seq,
                 index: 0,
             }
         };
         for row in &picture.rows {
-            self.row(next(), row, &picture.resource)?;
+            self.row(next(), row, &picture.slot.name)?;
         }
         self.put(
             Kind::Base,
@@ -188,13 +187,31 @@ impl Base<'_> {
             }
             for (before, after) in pairs(&event.what) {
                 match (before, after) {
-                    (_, Some(row)) => self.row(next(), row, &picture.resource)?,
+                    (_, Some(row)) => self.row(next(), row, &picture.slot.name)?,
                     (Some(row), None) => {
                         let header = &row.header;
                         let meta = entry::encode_delete(&header.name, &header.uid, &event.version);
                         self.put(Kind::Delete, next(), &meta);
                     }
                     (None, None) => {}
+                }
+            }
+        }
+        for shelf in &picture.shelves {
+            let entry = ShelfEntry {
+                scope: shelf.scope.clone(),
+                epoch: shelf.epoch,
+                shelving: Shelving::Anew(shelf.over),
+                count: shelf.len(),
+            };
+            self.put(Kind::Shelf, next(), &entry.encode());
+            for (name, row) in shelf.entries() {
+                match row {
+                    Some(row) => self.row(next(), row, &picture.slot.name)?,
+                    None => {
+                        let meta = entry::encode_delete(name, "", &Version::FIRST);
+                        self.put(Kind::Delete, next(), &meta);
+                    }
                 }
             }
         }
@@ -206,16 +223,14 @@ impl Base<'_> {
         Ok(())
     }
 
-    fn row(&mut self, address: Address, row: &Arc<Row>, resource: &Resource) -> Result<(), Error> {
+    fn row(&mut self, address: Address, row: &Arc<Row>, table: &TableName) -> Result<(), Error> {
         let files = &self.shared.files;
         let value = files.read(row).map_err(|cause| {
             if let Unreadable::Damaged { .. } = &cause {
-                self.shared.damaged(resource, &cause.to_string());
+                self.shared.damaged(table, &cause.to_string());
             }
-            Error::Unreadable {
-                resource: resource.clone(),
-                cause,
-            }
+            let table = table.clone();
+            Error::Unreadable { table, cause }
         })?;
         let meta = entry::encode_put(&row.header);
         let offset = self.at + self.append(Kind::Put, address, &meta, &value);

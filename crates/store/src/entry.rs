@@ -3,17 +3,21 @@
 use object::{Header, ObjectName, Resource, Version};
 
 use crate::row::Fate;
-use crate::table::{Held, Standing};
+use crate::table::shelf::{Over, Shelving};
+use crate::table::{Held, Holds, Standing, TableName};
 use object::codec::{Malformed, Taker, put_number, put_text, put_version};
+use object::digest::Digest;
 use object::scope::Scope;
 use object::standing::Parts;
 
 /// The format that this program writes. It reads this one and older ones; a newer one is refused
 /// without a touch. Whatever a later format changes, the framing of a file's first record and the
 /// place of this number in it stay, or an older program could not know that it must not touch it.
-pub const FORMAT: u64 = 2;
+pub const FORMAT: u64 = 3;
 /// The first format whose commits say what came of cuts that were cut off.
 pub(crate) const FORMAT_WITH_PARTS: u64 = 2;
+/// The first format that has content which is shown to nobody: what is staged, and documents.
+pub(crate) const FORMAT_WITH_SHELVES: u64 = 3;
 
 /// Whose file it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,22 +82,39 @@ impl FileMark {
 }
 
 /// A table's name, and the number of its next record.
-pub(crate) fn encode_table(resource: &Resource, seq_next: u64) -> Vec<u8> {
+pub(crate) fn encode_table(name: &TableName, seq_next: u64) -> Vec<u8> {
     let mut out = Vec::new();
-    put_text(&mut out, resource.group());
-    put_text(&mut out, resource.plural());
+    put_text(&mut out, name.resource.group());
+    put_text(&mut out, name.resource.plural());
     put_number(&mut out, seq_next);
+    // What holds objects is written as it always was.
+    match name.holds {
+        Holds::Objects => {}
+        Holds::Staged => put_number(&mut out, STAGED),
+        Holds::Documents => put_number(&mut out, DOCUMENTS),
+    }
     out
 }
 
-pub(crate) fn decode_table(meta: &[u8]) -> Result<(Resource, u64), Malformed> {
+pub(crate) fn decode_table(meta: &[u8]) -> Result<(TableName, u64), Malformed> {
     let mut taker = Taker::new(meta);
     let group = taker.text()?;
     let resource = Resource::new(group, taker.text()?);
     let seq_next = take_seq(&mut taker)?;
+    let holds = match taker.is_empty() {
+        true => Holds::Objects,
+        false => match taker.number()? {
+            STAGED => Holds::Staged,
+            DOCUMENTS => Holds::Documents,
+            _ => return Err(Malformed),
+        },
+    };
     taker.end()?;
-    Ok((resource, seq_next))
+    Ok((TableName { resource, holds }, seq_next))
 }
+
+const STAGED: u64 = 1;
+const DOCUMENTS: u64 = 2;
 
 pub(crate) fn encode_put(header: &Header) -> Vec<u8> {
     let mut out = Vec::new();
@@ -158,6 +179,88 @@ impl ReplaceEntry {
             fate,
             version,
             count,
+        })
+    }
+}
+
+/// What a `Shelf` record says.
+#[derive(Debug)]
+pub(crate) struct ShelfEntry {
+    pub(crate) scope: Scope,
+    pub(crate) epoch: u64,
+    pub(crate) shelving: Shelving,
+    /// How many rows follow that belong to it.
+    pub(crate) count: usize,
+}
+
+impl ShelfEntry {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let shelving = match self.shelving {
+            Shelving::Anew(Over::Nothing) => 0,
+            Shelving::Anew(Over::Held) => 1,
+            Shelving::More => 2,
+            Shelving::Gone => 3,
+        };
+        put_number(&mut out, shelving);
+        put_number(&mut out, self.epoch);
+        self.scope.encode(&mut out);
+        put_number(&mut out, self.count as u64);
+        out
+    }
+
+    pub(crate) fn decode(meta: &[u8]) -> Result<Self, Malformed> {
+        let mut taker = Taker::new(meta);
+        let shelving = match taker.number()? {
+            0 => Shelving::Anew(Over::Nothing),
+            1 => Shelving::Anew(Over::Held),
+            2 => Shelving::More,
+            3 => Shelving::Gone,
+            _ => return Err(Malformed),
+        };
+        let epoch = taker.number()?;
+        let scope = Scope::decode(&mut taker)?;
+        let count = taker.number()?.try_into().map_err(|_| Malformed)?;
+        taker.end()?;
+        Ok(Self {
+            scope,
+            epoch,
+            shelving,
+            count,
+        })
+    }
+}
+
+/// What an `Adopt` record says: which shelf is taken over, and what lies on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AdoptEntry {
+    /// The number of the table that has the shelf.
+    pub(crate) table: u32,
+    /// How many rows lie there.
+    pub(crate) count: usize,
+    /// Their digest: where a record of theirs was lost, something else lies there.
+    pub(crate) digest: Digest,
+}
+
+impl AdoptEntry {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_number(&mut out, u64::from(self.table));
+        put_number(&mut out, self.count as u64);
+        out.extend_from_slice(&self.digest.to_bytes());
+        out
+    }
+
+    pub(crate) fn decode(meta: &[u8]) -> Result<Self, Malformed> {
+        let mut taker = Taker::new(meta);
+        let table = taker.number()?.try_into().map_err(|_| Malformed)?;
+        let count = taker.number()?.try_into().map_err(|_| Malformed)?;
+        let digest = Digest::from_bytes(taker.exactly()?);
+        taker.end()?;
+        Ok(Self {
+            table,
+            count,
+            digest,
         })
     }
 }
@@ -342,12 +445,38 @@ mod tests {
     }
 
     #[test]
+    fn tables_that_nobody_lists_say_so_and_shelves_give_back_what_was_written() {
+        let pods = Resource::new("", "pods");
+        for name in [TableName::staged(&pods), TableName::documents()] {
+            assert_eq!(decode_table(&encode_table(&name, 7)), Ok((name, 7)));
+        }
+        let over = [Over::Nothing, Over::Held].map(Shelving::Anew);
+        for shelving in over.into_iter().chain([Shelving::More, Shelving::Gone]) {
+            let written = ShelfEntry {
+                scope: Scope::all(),
+                epoch: 9,
+                shelving,
+                count: 300,
+            };
+            let read = ShelfEntry::decode(&written.encode()).unwrap();
+            assert_eq!((read.shelving, read.epoch, read.count), (shelving, 9, 300));
+            assert_eq!(read.scope, written.scope);
+        }
+        let adopted = AdoptEntry {
+            table: 3,
+            count: 300,
+            digest: Digest::from_bytes([7; 16]),
+        };
+        assert_eq!(AdoptEntry::decode(&adopted.encode()), Ok(adopted));
+    }
+
+    #[test]
     fn numbers_that_leave_no_room_to_count_on_are_refused() {
-        let resource = Resource::new("apps", "deployments");
-        let most = encode_table(&resource, SEQ_MAX);
-        assert_eq!(decode_table(&most), Ok((resource.clone(), SEQ_MAX)));
+        let name = TableName::objects(&Resource::new("apps", "deployments"));
+        let most = encode_table(&name, SEQ_MAX);
+        assert_eq!(decode_table(&most), Ok((name.clone(), SEQ_MAX)));
         assert_eq!(
-            decode_table(&encode_table(&resource, SEQ_MAX + 1)),
+            decode_table(&encode_table(&name, SEQ_MAX + 1)),
             Err(Malformed)
         );
     }

@@ -4,6 +4,7 @@
 //! ```text
 //! feeder ─▶ writer ─▶ log ─▶ disk          one sync makes many requests durable
 //!                      └──▶ table ─▶ reader, watch      shown only when durable, by the log alone
+//!                            └─▶ shelves               staged content and documents: not shown
 //! ```
 //!
 //! Two feeders stand above the log: the [`Authority`] mints versions and compares before it swaps;
@@ -25,12 +26,14 @@ mod table; // rows, history and scopes of one resource
 pub mod row; // a row, and a step of history
 pub mod reader; // version, floor, covers, page
 pub mod watch; // history from a version on
+mod holding; // what a node can say of what it has
 pub mod failpoint;
 
 pub use ahead::Ahead;
 pub use authority::Authority;
 pub use entry::FORMAT;
 pub use files::Unreadable;
+pub use holding::Holding;
 pub use log::{Durable, Failed, Options};
 pub use object::{Range, Scope, Want};
 pub use reader::{At, Page, Part, ReadFailed, Reader};

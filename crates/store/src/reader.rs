@@ -14,7 +14,7 @@ use crate::ahead::{Ahead, run_length};
 use crate::files::{FileSet, Files, Unreadable, checked};
 use crate::log::Counting;
 use crate::row::{self, Event, Row};
-use crate::table::{Held, Refused, Table};
+use crate::table::{Held, Holds, Refused, Table, TableName};
 use crate::watch::Watch;
 use object::scope::{Range, Want};
 
@@ -22,7 +22,7 @@ use object::scope::{Range, Want};
 pub(crate) struct Shared {
     pub(crate) files: Files,
     counting: Counting,
-    slots: RwLock<HashMap<Resource, Arc<Slot>>>,
+    slots: RwLock<HashMap<TableName, Arc<Slot>>>,
     /// The shared version counter, where there is one. It is raised only after the tables took
     /// their changes in.
     version: RwLock<Option<Version>>,
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
 
 /// A table's place.
 pub(crate) struct Slot {
-    pub(crate) resource: Resource,
+    pub(crate) name: TableName,
     pub(crate) number: u32,
     pub(crate) table: RwLock<Table>,
     damage: RwLock<Option<String>>,
@@ -44,13 +44,16 @@ pub(crate) struct Slot {
 
 impl Slot {
     pub(crate) fn new(
-        resource: Resource,
+        name: TableName,
         number: u32,
-        table: Table,
+        mut table: Table,
         damage: Option<String>,
     ) -> Self {
+        if name.holds == Holds::Objects {
+            table.keep_digest(&name.resource);
+        }
         Self {
-            resource,
+            name,
             number,
             table: RwLock::new(table),
             damage: RwLock::new(damage),
@@ -76,11 +79,11 @@ impl Slot {
         *self.damage.write() = None;
     }
 
-    fn whole(&self) -> Result<(), Refused> {
+    pub(crate) fn whole(&self) -> Result<(), Refused> {
         match &*self.damage.read() {
             None => Ok(()),
             Some(reason) => Err(Refused::Damaged {
-                resource: self.resource.clone(),
+                resource: self.name.resource.clone(),
                 reason: reason.clone(),
             }),
         }
@@ -113,7 +116,7 @@ impl Shared {
     }
 
     pub(crate) fn add_slot(&self, slot: Arc<Slot>) {
-        self.slots.write().insert(slot.resource.clone(), slot);
+        self.slots.write().insert(slot.name.clone(), slot);
     }
 
     /// Tells everybody that the tables moved on.
@@ -134,16 +137,29 @@ impl Shared {
     }
 
     /// Marks a table as not to be trusted.
-    pub(crate) fn damaged(&self, resource: &Resource, reason: &str) {
-        if let Some(slot) = self.slots.read().get(resource) {
+    pub(crate) fn damaged(&self, name: &TableName, reason: &str) {
+        if let Some(slot) = self.slots.read().get(name) {
             slot.damage.write().get_or_insert_with(|| reason.to_owned());
             slot.wake();
-            tracing::error!(%resource, reason, "stored objects are damaged and not served");
+            tracing::error!(table = %name, reason, "what is stored is damaged and not served");
         }
     }
 
     fn slot(&self, resource: &Resource) -> Option<Arc<Slot>> {
-        self.slots.read().get(resource).cloned()
+        self.table(&TableName::objects(resource))
+    }
+
+    pub(crate) fn table(&self, name: &TableName) -> Option<Arc<Slot>> {
+        self.slots.read().get(name).cloned()
+    }
+
+    /// The tables that hold this, by name.
+    pub(crate) fn tables(&self, holds: Holds) -> Vec<Arc<Slot>> {
+        let slots = self.slots.read();
+        let held = slots.values().filter(|slot| slot.name.holds == holds);
+        let mut held: Vec<Arc<Slot>> = held.cloned().collect();
+        held.sort_by(|one, other| one.name.cmp(&other.name));
+        held
     }
 
     /// Up to which version a table is whole: its own, or the shared counter's if that is further.
@@ -159,7 +175,7 @@ fn tick(sender: &watch::Sender<u64>) {
 /// Reads a store. Cheap to clone; any number may read beside the writer.
 #[derive(Clone)]
 pub struct Reader {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// At which version to read.
@@ -289,7 +305,8 @@ impl Reader {
 
     /// All resources that have a table.
     pub fn resources(&self) -> Vec<Resource> {
-        self.shared.slots.read().keys().cloned().collect()
+        let tables = self.shared.tables(Holds::Objects).into_iter();
+        tables.map(|slot| slot.name.resource.clone()).collect()
     }
 
     /// Whether writes can be taken: false from a failed sync until the store is opened anew.
@@ -299,9 +316,9 @@ impl Reader {
 
     /// The resources whose stored objects are damaged and not served.
     pub fn damaged(&self) -> Vec<Resource> {
-        let slots = self.shared.slots.read();
-        let damaged = slots.values().filter(|slot| slot.is_damaged());
-        damaged.map(|slot| slot.resource.clone()).collect()
+        let tables = self.shared.tables(Holds::Objects).into_iter();
+        let damaged = tables.filter(|slot| slot.is_damaged());
+        damaged.map(|slot| slot.name.resource.clone()).collect()
     }
 
     /// How many objects of a resource are held.
@@ -458,7 +475,8 @@ impl Reader {
         read: Result<T, Unreadable>,
     ) -> Result<T, ReadFailed> {
         if let Err(damage @ Unreadable::Damaged { .. }) = &read {
-            self.shared.damaged(resource, &damage.to_string());
+            let name = TableName::objects(resource);
+            self.shared.damaged(&name, &damage.to_string());
         }
         Ok(read?)
     }

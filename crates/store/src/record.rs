@@ -45,6 +45,10 @@ pub(crate) enum Kind {
     /// A base ends here and is whole; it says once more whose it is. In a log: everything up to
     /// here was synced.
     End = 9,
+    /// The rows that follow, up to a count, are laid on a shelf: nobody is shown them.
+    Shelf = 10,
+    /// Within a replacement: all that lies on the scope's shelf comes, without its bytes.
+    Adopt = 11,
 }
 
 impl Kind {
@@ -59,6 +63,8 @@ impl Kind {
             Self::Base,
             Self::Drop,
             Self::End,
+            Self::Shelf,
+            Self::Adopt,
         ];
         kinds.into_iter().find(|kind| *kind as u8 == byte)
     }
@@ -260,7 +266,8 @@ impl<'a> Scan<'a> {
     }
 
     /// Where the next whole head stands at or after `from`; the end of the file if there is none.
-    /// It cannot be found inside an object: a head has bytes of zero, and JSON has none.
+    /// It cannot be found inside an object: a head has bytes of zero, and JSON has none. Inside a
+    /// document it could, if somebody who may store documents made it up.
     fn next_head(&mut self, from: u64) -> io::Result<u64> {
         let mut at = from;
         while at + HEAD_BYTES as u64 <= self.size {

@@ -113,7 +113,7 @@ impl Watch {
 
     /// The resource that is watched.
     pub fn resource(&self) -> &Resource {
-        &self.slot.resource
+        &self.slot.name.resource
     }
 
     /// Tells from outside how far the watch lags, also while nobody pulls.

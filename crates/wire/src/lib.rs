@@ -20,4 +20,5 @@ pub mod stream; // bytes of many streams -> frames in turn, and back
 pub mod report; // what goes up: queues on disk, and what a hub has of them
 pub mod session; // all of it together, as each end lives it
 pub mod content; // bytes of objects, as differences where that is shorter
-pub mod digest; // sets, as sums of hashes
+
+pub use object::digest; // sets, as sums of hashes

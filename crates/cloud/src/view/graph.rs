@@ -10,6 +10,7 @@ use std::sync::Arc;
 use object::ObjectName;
 use object::references::{Kind, PersistentVolume};
 
+use super::inputs::Source;
 use super::needs::{Needs, Reason, Reference};
 use super::{Changed, NodeName};
 
@@ -54,6 +55,15 @@ impl Graph {
     #[cfg(test)]
     pub(super) fn lists(&self) -> usize {
         self.lists.len()
+    }
+
+    /// The names of what says something.
+    pub(super) fn names(&self, source: Source) -> Vec<ObjectName> {
+        match source {
+            Source::Pods => self.pods.keys().cloned().collect(),
+            Source::Volumes => self.volumes.keys().cloned().collect(),
+            Source::Attachments => self.attachments.keys().cloned().collect(),
+        }
     }
 
     /// A pod is bound to this node and names this, or it is gone. What it newly names is given

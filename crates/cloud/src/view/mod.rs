@@ -9,12 +9,12 @@
 //!   devices; the volumes that are bound to those claims, and the secrets that their mounts need;
 //!   and the attachments of volumes to the node.
 //!
-//! Nothing that a node says counts. A pod counts as long as it is bound, also when it has ended: the
-//! kubelet reads what it names until it is gone. A mirror pod gives nothing, since its node writes
-//! it. The service account's own lists of secrets give nothing either: what a pod uses of them, the
-//! cluster wrote into the pod, and the Node authorizer would not let the node read the rest. A
-//! node's Lease is not in its view: the node itself writes it, every few seconds, and would have it
-//! carried back each time.
+//! Nothing that a node says counts. A pod counts as long as it is bound, also when it has ended:
+//! the kubelet reads what it names until it is gone. A mirror pod gives nothing, since its node
+//! writes it. The service account's own lists of secrets give nothing either: what a pod uses of
+//! them, the cluster wrote into the pod, and the Node authorizer would not let the node read the
+//! rest. A node's Lease is not in its view: the node itself writes it, every few seconds, and
+//! would have it carried back each time.
 //!
 //! **What is not known is not said.** References come from pods, volumes and attachments. Until
 //! those were complete once, the resources that depend on them are not in a view at all: that is
@@ -140,6 +140,19 @@ impl Views {
     /// [`Views::put`] are among them.
     pub fn resources(&self) -> &BTreeSet<Resource> {
         &self.resources
+    }
+
+    /// Whether objects of a resource say something about views.
+    pub fn reads(&self, resource: &Resource) -> bool {
+        self.source(resource).is_some()
+    }
+
+    /// The objects of a resource that say something about views, as far as they were put in.
+    pub fn names(&self, resource: &Resource) -> Vec<ObjectName> {
+        match self.source(resource) {
+            Some(source) => self.graph.names(source),
+            None => Vec::new(),
+        }
     }
 
     /// Takes in an object as it is now. What says nothing about views is passed over.

@@ -319,7 +319,7 @@ impl Follower {
             return true;
         }
         let all = cache.headers(&self.resource, &[object::Scope::all()]);
-        guard::is_believed(all.iter(), missing.iter(), &self.lacked)
+        guard::is_believed(&all, &missing, &self.lacked)
     }
 
     fn applied(&mut self, applied: Result<Applied, Misfit>) -> Option<Told> {

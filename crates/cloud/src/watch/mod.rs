@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use host::{Clock, Shutdown};
+use host::{Clock, Shutdown, chain};
 use object::{Header, Object, ObjectName, Resource, Version};
 use parking_lot::RwLock;
 use tokio::sync::watch::Receiver;
@@ -315,16 +315,4 @@ fn merged(told: Vec<Told>) -> Vec<Told> {
         }
     }
     merged
-}
-
-/// An error with what caused it.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words.push_str(": ");
-        words.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    words
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use host::http::{self, Asked, ExchangeFailed, Response};
 use host::pki::Pin;
 use host::tls::{self, NotPinned};
-use host::{Clock, Shutdown, dial, secret};
+use host::{Clock, Shutdown, chain, dial, secret};
 use rustls::pki_types::ServerName;
 use rustls::{CertificateError, ClientConfig};
 use serde::Serialize;
@@ -379,18 +379,6 @@ pub(super) fn pause(failures: u32, longest: Duration) -> Duration {
         .min(longest);
     let [chance] = secret::random::<1>().unwrap_or([128]);
     WAIT_FIRST / 4 + bound.mul_f64(f64::from(chance) / 255.0)
-}
-
-/// An error with its causes, on one line.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        words.push_str(": ");
-        words.push_str(&next.to_string());
-        cause = next.source();
-    }
-    words
 }
 
 const WAIT_FIRST: Duration = Duration::from_secs(1);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::{Clock, Shutdown};
+use host::{Clock, Shutdown, chain};
 use tokio::sync::watch;
 use tracing::{error, warn};
 
-use super::enrol::{Failed, Hub, chain, pause, renew};
+use super::enrol::{Failed, Hub, pause, renew};
 use super::home::{Home, Identity};
 use super::schedule::Standing;
 

@@ -99,7 +99,7 @@ impl Source {
         let version = self.next();
         let objects = objects.to_vec();
         let mut end = ended_at(&version);
-        end.resets.push(Reset { scope, objects });
+        end.resets.push(Reset::whole(scope, objects));
         self.cut(resource, Vec::new(), end).await;
         version.to_string()
     }

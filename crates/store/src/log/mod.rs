@@ -17,13 +17,15 @@ use crate::files::{self, Files, Role};
 use crate::reader::{Shared, Slot};
 use crate::record::{self, Address, Kind};
 use crate::recover::{OpenError, Rebuilt, recover};
-use crate::row::{Event, Fate};
-use crate::table::Retention;
+use crate::row::{Event, Fate, Row};
+use crate::table::{Holds, Retention, TableName};
 use object::scope::Scope;
 
 mod rotate; // going on in a new file
+mod shelve; // what is shown to nobody -> the same
 mod stage; // inputs -> the bytes and rows of a group
 
+pub(crate) use shelve::Laying;
 use stage::Group;
 
 /// Bytes of objects that are kept in memory beside fresh events, for all tables together. Past this
@@ -101,6 +103,12 @@ pub(crate) enum Input {
         version: Version,
         count: usize,
     },
+    /// Within a replacement: what lies on the scope's shelf, in the table of this number, which are
+    /// these rows.
+    Adopt {
+        from: u32,
+        rows: Vec<Arc<Row>>,
+    },
 }
 
 /// The writer's side of a store.
@@ -116,7 +124,7 @@ pub(crate) struct Log {
     index_next: u16,
     number_next: u32,
     since_base: u64,
-    tables: BTreeMap<Resource, Own>,
+    tables: BTreeMap<TableName, Own>,
     group: Group,
     fresh: VecDeque<(Arc<Event>, usize)>,
     fresh_bytes: usize,
@@ -201,9 +209,9 @@ impl Log {
         Ok(log)
     }
 
-    /// The table of a resource, if it is there.
-    pub(crate) fn known(&self, resource: &Resource) -> Option<Arc<Slot>> {
-        self.tables.get(resource).map(|own| own.slot.clone())
+    /// A table, if it is there.
+    pub(crate) fn known(&self, name: &TableName) -> Option<Arc<Slot>> {
+        self.tables.get(name).map(|own| own.slot.clone())
     }
 
     /// Writes and syncs what is staged, then shows it to readers.
@@ -266,13 +274,13 @@ impl Log {
     /// Forgets what is staged.
     fn roll_back(&mut self) {
         let group = std::mem::take(&mut self.group);
-        for (resource, seq) in group.seqs {
-            if let Some(own) = self.tables.get_mut(&resource) {
+        for (name, seq) in group.seqs {
+            if let Some(own) = self.tables.get_mut(&name) {
                 own.seq_next = seq;
             }
         }
-        for resource in group.made {
-            self.tables.remove(&resource);
+        for name in group.made {
+            self.tables.remove(&name);
         }
     }
 
@@ -280,8 +288,8 @@ impl Log {
         failpoint::pass("watch.before_fanout");
         let now = self.clock.now();
         let mut group = std::mem::take(&mut self.group);
-        for resource in group.made {
-            let own = self.tables.get(&resource).expect("made in this group");
+        for name in group.made {
+            let own = self.tables.get(&name).expect("made in this group");
             self.shared.add_slot(own.slot.clone());
         }
         let mut newest = None;
@@ -344,6 +352,7 @@ impl Log {
         for own in self.tables.values() {
             own.slot.table.write().trim(&self.options.retention, now);
         }
+        self.renew_format();
     }
 
     /// The store has been quiet for a while: it needs less memory, and its last group a seal.
@@ -378,23 +387,32 @@ impl Log {
 }
 
 /// Takes over the tables that were found.
-fn adopt(shared: &Shared, found: BTreeMap<u32, Rebuilt>) -> BTreeMap<Resource, Own> {
+fn adopt(shared: &Shared, found: BTreeMap<u32, Rebuilt>) -> BTreeMap<TableName, Own> {
     let mut tables = BTreeMap::new();
     for (number, rebuilt) in found {
-        let resource = rebuilt.resource.unwrap_or_else(|| unnamed(number));
+        let name = rebuilt.name.unwrap_or_else(|| unnamed(number));
         if let Some(reason) = &rebuilt.damage {
-            tracing::error!(%resource, reason, "stored objects are damaged and not served");
+            let table = name.to_string();
+            match name.holds {
+                Holds::Staged => tracing::warn!(table, reason, "what was staged is lost"),
+                Holds::Objects | Holds::Documents => {
+                    tracing::error!(table, reason, "what is stored is damaged and not served");
+                }
+            }
         }
-        let slot = Slot::new(resource.clone(), number, rebuilt.table, rebuilt.damage);
+        let slot = Slot::new(name.clone(), number, rebuilt.table, rebuilt.damage);
         let slot = shared.add(slot);
         let seq_next = rebuilt.seq_next;
-        tables.insert(resource, Own { slot, seq_next });
+        tables.insert(name, Own { slot, seq_next });
     }
     tables
 }
 
 /// A table whose name was lost. It is damaged and answers nothing, but it must not be forgotten
 /// silently.
-fn unnamed(number: u32) -> Resource {
-    Resource::new("unnamed.invalid", &format!("table-{number}"))
+fn unnamed(number: u32) -> TableName {
+    TableName::objects(&Resource::new(
+        "unnamed.invalid",
+        &format!("table-{number}"),
+    ))
 }

@@ -17,14 +17,14 @@ impl Log {
         let mark = self.mark.encode();
         record::put(&mut bytes, Kind::File, Address::default(), &mark, b"");
         let mut index = 0_u16;
-        for (resource, own) in &self.tables {
+        for (name, own) in &self.tables {
             index = index.wrapping_add(1);
             let address = Address {
                 table: own.slot.number,
                 seq: 0,
                 index,
             };
-            let meta = entry::encode_table(resource, own.seq_next);
+            let meta = entry::encode_table(name, own.seq_next);
             record::put(&mut bytes, Kind::Table, address, &meta, b"");
         }
         record::mark_first(&mut bytes);
@@ -106,7 +106,7 @@ impl Log {
         let tables = self
             .tables
             .values()
-            .map(|own| TablePicture::take(&own.slot, own.seq_next));
+            .map(|own| TablePicture::take(own.slot.clone(), own.seq_next));
         let pictures = tables.collect();
         self.compaction = Some(Compaction::start(self.shared.clone(), mark, pictures)?);
         Ok(())

@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use object::{Object, ObjectName, Resource};
+use object::{Object, ObjectName};
 
+use super::shelve::Later;
 use super::{Input, Log, Own};
-use crate::entry::{self, CommitEntry, FORMAT_WITH_PARTS, More, ReplaceEntry};
+use crate::entry::{self, AdoptEntry, CommitEntry, FORMAT_WITH_PARTS, More, ReplaceEntry};
 use crate::reader::Slot;
 use crate::record::{self, Address, Kind};
 use crate::row::{At, Row};
-use crate::table::{Staged, Standing};
+use crate::table::shelf::digest_of;
+use crate::table::{Staged, Standing, TableName, is_same};
 
 /// What is staged and not yet synced.
 #[derive(Default)]
@@ -24,11 +26,13 @@ pub(super) struct Group {
     /// Rows as the group leaves them.
     overlay: HashMap<(u32, ObjectName), Option<Arc<Row>>>,
     standings: HashMap<u32, Standing>,
+    /// Shelves as the group leaves them, by table and key.
+    pub(super) shelves: BTreeMap<(u32, Vec<u8>), Later>,
     /// Table numbers before the group, to go back to if it fails.
-    pub(super) seqs: HashMap<Resource, u64>,
-    pub(super) made: Vec<Resource>,
+    pub(super) seqs: HashMap<TableName, u64>,
+    pub(super) made: Vec<TableName>,
     /// Tables that the group emptied: what they held before it does not count.
-    emptied: HashSet<u32>,
+    pub(super) emptied: HashSet<u32>,
     /// Tables whose next commit starts them afresh.
     afresh: HashSet<u32>,
 }
@@ -45,16 +49,16 @@ pub(super) struct Staging {
 }
 
 impl Log {
-    /// The table of a resource; made, if it is not there.
-    pub(crate) fn slot(&mut self, resource: &Resource) -> Arc<Slot> {
-        if let Some(own) = self.tables.get(resource) {
+    /// A table; made, if it is not there.
+    pub(crate) fn slot(&mut self, name: &TableName) -> Arc<Slot> {
+        if let Some(own) = self.tables.get(name) {
             return own.slot.clone();
         }
         let numbers = self.tables.values().map(|own| own.slot.number);
         let number = numbers.max().unwrap_or(0) + 1;
-        let slot = Slot::new(resource.clone(), number, Default::default(), None);
+        let slot = Slot::new(name.clone(), number, Default::default(), None);
         let slot = Arc::new(slot);
-        let meta = entry::encode_table(resource, 1);
+        let meta = entry::encode_table(name, 1);
         let address = Address {
             table: number,
             ..Address::default()
@@ -64,8 +68,8 @@ impl Log {
             slot: slot.clone(),
             seq_next: 1,
         };
-        self.tables.insert(resource.clone(), own);
-        self.group.made.push(resource.clone());
+        self.tables.insert(name.clone(), own);
+        self.group.made.push(name.clone());
         slot
     }
 
@@ -139,13 +143,13 @@ impl Log {
         (at, sum)
     }
 
-    fn address(&mut self, slot: &Slot) -> Address {
+    pub(super) fn address(&mut self, slot: &Slot) -> Address {
         let own = self
             .tables
-            .get_mut(&slot.resource)
+            .get_mut(&slot.name)
             .expect("a slot is a table's");
         let seq = own.seq_next;
-        self.group.seqs.entry(slot.resource.clone()).or_insert(seq);
+        self.group.seqs.entry(slot.name.clone()).or_insert(seq);
         own.seq_next += 1;
         Address {
             table: slot.number,
@@ -178,31 +182,40 @@ impl Log {
                 fresh.push(bytes);
             }
         }
+        let staging = Staging {
+            slot: slot.clone(),
+            afresh: false,
+            staged,
+            fresh,
+            standing,
+        };
+        self.stage_commit(staging, more);
+    }
+
+    /// Stages that what was staged of a table counts.
+    pub(super) fn stage_commit(&mut self, staging: Staging, more: More) {
+        let slot = &staging.slot;
         let before = self.standing(slot);
         let address = self.address(slot);
-        let mut told = standing.clone();
+        let mut told = staging.standing.clone();
         if self.mark.format < FORMAT_WITH_PARTS {
             // Without them a source that comes back compares what is here.
             told.parts.clear();
         }
         let meta = CommitEntry::between(&before, &told, more, address.seq + 1);
         self.put(Kind::Commit, address, &meta, b"");
-        self.group.standings.insert(slot.number, standing.clone());
+        let standing = staging.standing.clone();
+        self.group.standings.insert(slot.number, standing);
         let afresh = self.group.afresh.remove(&slot.number);
-        self.group.commits.push(Staging {
-            slot: slot.clone(),
-            afresh,
-            staged,
-            fresh,
-            standing,
-        });
+        self.group.commits.push(Staging { afresh, ..staging });
     }
 
     fn stage_input(&mut self, slot: &Slot, input: Input) -> (Staged, Option<Bytes>) {
         let address = self.address(slot);
         match input {
             Input::Put(object) => {
-                let row = self.stage_put(slot, address, &object);
+                let row = self.put_row(address, &object);
+                self.leave(slot, &row);
                 (Staged::Put(row), Some(object.bytes))
             }
             Input::Delete { name, uid, version } => {
@@ -227,19 +240,36 @@ impl Log {
                 };
                 (staged, None)
             }
+            Input::Adopt { from, rows } => {
+                let entry = AdoptEntry {
+                    table: from,
+                    count: rows.len(),
+                    digest: digest_of(&slot.name.resource, &rows),
+                };
+                self.put(Kind::Adopt, address, &entry.encode(), b"");
+                for row in &rows {
+                    let here = self.row(slot, &row.header.name);
+                    if here.is_none_or(|here| !is_same(&here, row)) {
+                        self.leave(slot, row);
+                    }
+                }
+                (Staged::Adopt { entry, rows }, None)
+            }
         }
     }
 
-    fn stage_put(&mut self, slot: &Slot, address: Address, object: &Object) -> Arc<Row> {
+    /// Appends an object, and gives the row that it will be.
+    pub(super) fn put_row(&mut self, address: Address, object: &Object) -> Arc<Row> {
         let meta = entry::encode_put(&object.header);
         let (at, sum) = self.put(Kind::Put, address, &meta, &object.bytes);
         let row = Row::new(object.header.clone(), at, object.bytes.len() as u32, sum);
-        let row = Arc::new(row);
-        let name = object.header.name.clone();
-        self.group
-            .overlay
-            .insert((slot.number, name), Some(row.clone()));
-        row
+        Arc::new(row)
+    }
+
+    /// The group leaves this row in the table.
+    fn leave(&mut self, slot: &Slot, row: &Arc<Row>) {
+        let key = (slot.number, row.header.name.clone());
+        self.group.overlay.insert(key, Some(row.clone()));
     }
 
     /// Stages that a table is emptied and forgets its damage. A commit must follow in the same
@@ -250,6 +280,9 @@ impl Log {
         let group = &mut self.group;
         group
             .overlay
+            .retain(|(number, _), _| *number != slot.number);
+        group
+            .shelves
             .retain(|(number, _), _| *number != slot.number);
         group.standings.insert(slot.number, Standing::default());
         group.emptied.insert(slot.number);

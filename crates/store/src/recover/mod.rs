@@ -22,6 +22,7 @@ mod rebuilt; // one table, record by record
 use choose::{Chosen, mark_of_base};
 pub use open_error::OpenError;
 pub(crate) use rebuilt::Rebuilt;
+use rebuilt::Taken;
 
 /// What was found on disk.
 pub(crate) struct Recovered {
@@ -118,7 +119,7 @@ struct Recovery {
     counting: Counting,
     now: Instant,
     /// Commits of a transaction over several tables, until its last.
-    open: Vec<(u32, CommitEntry)>,
+    open: Vec<(u32, CommitEntry, Taken)>,
     /// The current file.
     file: u32,
     role: Role,
@@ -387,9 +388,10 @@ impl Recovery {
             Role::Log => table.seq_next.max(commit.seq_next),
         };
         let more = commit.more;
+        let taken = table.take_staged();
         self.saw_version(commit.version.as_ref());
         if counted.usable {
-            self.open.push((number, commit));
+            self.open.push((number, commit, taken));
         }
         if more == More::No {
             self.close_transaction();
@@ -411,9 +413,22 @@ impl Recovery {
 
     /// A transaction is whole: all its tables take it in.
     fn close_transaction(&mut self) {
-        for (number, commit) in std::mem::take(&mut self.open) {
+        let open = std::mem::take(&mut self.open);
+        let numbers: Vec<u32> = open.iter().map(|(number, ..)| *number).collect();
+        for (number, commit, mut taken) in open {
+            let whole = taken.adopt(&self.found.tables);
             let table = self.found.tables.entry(number).or_default();
-            table.commit(self.file, commit, self.now);
+            match whole {
+                true => table.commit(self.file, commit, taken, self.now),
+                false => table.hurt(self.file, "staged content that it took over is missing"),
+            }
+        }
+        for number in numbers {
+            self.found
+                .tables
+                .entry(number)
+                .or_default()
+                .end_transaction();
         }
     }
 
@@ -472,7 +487,7 @@ impl Recovery {
             table.give_up_staged();
         }
         let tables = &mut self.found.tables;
-        tables.retain(|_, table| table.resource.is_some() || table.damage.is_some());
+        tables.retain(|_, table| table.name.is_some() || table.damage.is_some());
         if let Some(tail) = &self.found.tail {
             if self.found.torn_bytes > 0 {
                 tail.file.truncate(tail.end)?;

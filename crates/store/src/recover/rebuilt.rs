@@ -1,19 +1,21 @@
 //! One table as it is put together again, record by record.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use object::Resource;
+use object::scope::Scope;
 
-use crate::entry::{self, CommitEntry, ReplaceEntry};
+use crate::entry::{self, AdoptEntry, CommitEntry, ReplaceEntry, ShelfEntry};
 use crate::record::{Kind, Record};
 use crate::row::{At, Row};
-use crate::table::{Staged, Table};
+use crate::table::shelf::{digest_of, key};
+use crate::table::{Staged, Table, TableName};
 
 /// A table as it was found.
 #[derive(Debug, Default)]
 pub(crate) struct Rebuilt {
-    pub(crate) resource: Option<Resource>,
+    pub(crate) name: Option<TableName>,
     pub(crate) table: Table,
     /// The number that its next record has.
     pub(crate) seq_next: u64,
@@ -22,15 +24,27 @@ pub(crate) struct Rebuilt {
     /// What is wrong with it.
     pub(crate) damage: Option<String>,
     staged: Vec<Staged>,
-    /// Whether the next commit starts the table afresh: it was emptied, and what was wrong before
-    /// does not matter any more.
+    /// Whether the next commit starts the table afresh: it was emptied.
     afresh: bool,
+    /// It was emptied in a transaction that is not whole yet: what was wrong before does not
+    /// matter any more.
+    renews: bool,
+    /// How often something was found to be wrong.
+    hurts: u32,
     /// Something unreadable was met since its last record: its own next number will tell whether
     /// it was one of its records.
     pub(super) suspect: bool,
     pub(super) committed: bool,
     /// The last file that named it.
     pub(super) announced_in: u32,
+}
+
+/// What a commit makes count, until its transaction is whole.
+#[derive(Debug)]
+pub(super) struct Taken {
+    staged: Vec<Staged>,
+    afresh: bool,
+    hurts: u32,
 }
 
 /// What a record's number says.
@@ -45,16 +59,16 @@ pub(super) struct Counted {
 impl Rebuilt {
     /// Takes in the table's name and the number of its next record. Returns how many are missing.
     pub(super) fn announce(&mut self, file: u32, record: &Record) -> u64 {
-        let Ok((resource, seq_next)) = entry::decode_table(&record.meta) else {
+        let Ok((name, seq_next)) = entry::decode_table(&record.meta) else {
             self.hurt(file, "its name cannot be read");
             return 0;
         };
-        match &self.resource {
+        match &self.name {
             None => {
-                self.resource = Some(resource);
+                self.name = Some(name);
                 self.seq_next = self.seq_next.max(1);
             }
-            Some(known) if *known != resource => self.hurt(file, "it has two names"),
+            Some(known) if *known != name => self.hurt(file, "it has two names"),
             Some(_) => {}
         }
         self.announced_in = file;
@@ -83,7 +97,7 @@ impl Rebuilt {
         self.seq_next = self.seq_next.max(seq + 1);
         Counted {
             missed,
-            usable: self.damage.is_none() || self.afresh,
+            usable: self.damage.is_none() || self.renews,
         }
     }
 
@@ -102,7 +116,7 @@ impl Rebuilt {
         if record.kind == Kind::Drop {
             // Nothing before it matters, whatever is missing of that.
             self.staged.clear();
-            self.afresh = true;
+            (self.afresh, self.renews) = (true, true);
             return;
         }
         if !counted.usable {
@@ -124,6 +138,11 @@ impl Rebuilt {
                 fate: replace.fate,
                 version: replace.version,
                 count: replace.count,
+            }),
+            Kind::Shelf => ShelfEntry::decode(&record.meta).map(Staged::Shelf),
+            Kind::Adopt => AdoptEntry::decode(&record.meta).map(|entry| Staged::Adopt {
+                entry,
+                rows: Vec::new(),
             }),
             Kind::Base => return self.set_base(file, record),
             Kind::File | Kind::Table | Kind::Commit | Kind::Drop | Kind::End => {
@@ -149,33 +168,85 @@ impl Rebuilt {
         }
     }
 
-    /// What was staged counts.
-    pub(super) fn commit(&mut self, file: u32, commit: CommitEntry, now: Instant) {
-        if std::mem::take(&mut self.afresh) {
+    /// What was staged belongs to a commit.
+    pub(super) fn take_staged(&mut self) -> Taken {
+        Taken {
+            staged: std::mem::take(&mut self.staged),
+            afresh: std::mem::take(&mut self.afresh),
+            hurts: self.hurts,
+        }
+    }
+
+    /// What a commit took counts.
+    pub(super) fn commit(&mut self, file: u32, commit: CommitEntry, taken: Taken, now: Instant) {
+        if self.hurts != taken.hurts {
+            return;
+        }
+        if taken.afresh {
             self.table = Table::default();
             self.damage = None;
         } else if self.damage.is_some() {
             return;
         }
-        let staged = std::mem::take(&mut self.staged);
         let standing = commit.standing(self.table.standing());
-        match self.table.commit(staged, standing, now) {
+        match self.table.commit(taken.staged, standing, now) {
             Ok(_) => self.committed = true,
             Err(misfit) => self.hurt(file, misfit.0),
         }
     }
 
+    /// The transaction is over: what was taken in counts, and nothing is left of it.
+    pub(super) fn end_transaction(&mut self) {
+        self.renews = self.afresh;
+    }
+
     /// What was staged does not count.
     pub(super) fn give_up_staged(&mut self) {
         self.staged.clear();
-        self.afresh = false;
+        (self.afresh, self.renews) = (false, false);
     }
 
     /// The table cannot be trusted.
     pub(super) fn hurt(&mut self, file: u32, reason: &str) {
         self.damage
             .get_or_insert_with(|| format!("{reason} (file {file})"));
+        self.hurts = self.hurts.wrapping_add(1);
         self.give_up_staged();
         self.table = Table::default();
     }
+}
+
+impl Taken {
+    /// Finds what staged content the commit takes over. `tables` are as the commits before it left
+    /// them. Returns whether all of it is there.
+    pub(super) fn adopt(&mut self, tables: &BTreeMap<u32, Rebuilt>) -> bool {
+        let mut scope: Option<&Scope> = None;
+        for item in &mut self.staged {
+            match item {
+                Staged::Replace { scope: next, .. } => scope = Some(next),
+                Staged::Adopt { entry, rows } => {
+                    match scope.and_then(|s| found(tables, entry, s)) {
+                        Some(found) => *rows = found,
+                        None => return false,
+                    }
+                }
+                Staged::Put(_) | Staged::Delete { .. } | Staged::Shelf(_) => {}
+            }
+        }
+        true
+    }
+}
+
+/// What lies on a shelf, if it is what was meant.
+fn found(
+    tables: &BTreeMap<u32, Rebuilt>,
+    entry: &AdoptEntry,
+    scope: &Scope,
+) -> Option<Vec<Arc<Row>>> {
+    let from = tables.get(&entry.table)?;
+    let name = from.name.as_ref()?;
+    let shelf = from.table.shelves().get(&key(scope))?;
+    let rows: Vec<Arc<Row>> = shelf.rows().cloned().collect();
+    let meant = rows.len() == entry.count && digest_of(&name.resource, &rows) == entry.digest;
+    meant.then_some(rows)
 }

@@ -13,8 +13,10 @@ use object::scope::{Range, Scope};
 /// Headers of all rows, as the replacements so far leave them.
 pub(super) struct Content {
     rows: BTreeMap<ObjectName, Entry>,
-    /// Rows as they were shown, for those that a replacement touched.
-    shown: BTreeMap<ObjectName, Entry>,
+    /// Rows as they were shown, for those that a replacement touched; nothing for new ones.
+    shown: BTreeMap<ObjectName, Option<Entry>>,
+    /// What the last replacement touched.
+    touched: Vec<ObjectName>,
 }
 
 /// A row that is stored, or one that the cut brings. Neither is copied to be asked about.
@@ -54,6 +56,7 @@ impl Content {
         Self {
             rows,
             shown: BTreeMap::new(),
+            touched: Vec::new(),
         }
     }
 
@@ -67,24 +70,42 @@ impl Content {
     /// Takes an object in. Returns whether that changes anything.
     pub(super) fn put(&mut self, object: &Object) -> bool {
         let header = &object.header;
+        self.swap(header, || Entry::New(Box::new(header.clone())))
+    }
+
+    /// Takes a row in that was staged. Returns whether that changes anything.
+    pub(super) fn adopt(&mut self, row: &Arc<Row>) -> bool {
+        self.swap(&row.header, || Entry::Stored(row.clone()))
+    }
+
+    fn swap(&mut self, header: &Header, entry: impl FnOnce() -> Entry) -> bool {
         let here = self.rows.get(&header.name).map(Entry::header);
         if here.is_some_and(|here| here.uid == header.uid && here.version == header.version) {
             return false;
         }
-        let entry = Entry::New(Box::new(header.clone()));
-        if let Some(before) = self.rows.insert(header.name.clone(), entry) {
-            self.shown.insert(header.name.clone(), before);
-        }
+        let before = self.rows.insert(header.name.clone(), entry());
+        self.touch(header.name.clone(), before);
         true
     }
 
     /// Takes an object out.
     pub(super) fn remove(&mut self, name: ObjectName, uid: Box<str>, at: &Version) -> Input {
-        if let Some(before) = self.rows.remove(&name) {
-            self.shown.insert(name.clone(), before);
-        }
+        let before = self.rows.remove(&name);
+        self.touch(name.clone(), before);
         let version = at.clone();
         Input::Delete { name, uid, version }
+    }
+
+    fn touch(&mut self, name: ObjectName, before: Option<Entry>) {
+        self.touched.push(name.clone());
+        // What one replacement brought, nobody was shown when the next one touches it.
+        self.shown.entry(name).or_insert(before);
+    }
+
+    /// The names of what is in the scope.
+    pub(super) fn names(&self, scope: &Scope) -> BTreeSet<ObjectName> {
+        let found = self.found(scope, |_| true);
+        found.into_iter().map(|(name, _)| name).collect()
     }
 
     /// What is in the scope and not wanted there.
@@ -122,17 +143,14 @@ impl Content {
             .collect()
     }
 
-    /// Whether a swap touches what one of these scopes had shown.
-    pub(super) fn alters(&self, swaps: &[Input], before: &[Held]) -> bool {
-        swaps.iter().any(|swap| {
-            let (name, after) = match swap {
-                Input::Put(object) => (&object.header.name, Some(&object.header)),
-                Input::Delete { name, .. } => (name, None),
-                Input::Replace { .. } => return false,
-            };
-            let shown = self.shown.get(name).map(Entry::header);
-            let mut touched = shown.into_iter().chain(after);
-            touched.any(|header| before.iter().any(|held| held.scope.contains(header)))
+    /// Whether the last replacement touched what one of these scopes had shown. Another begins.
+    pub(super) fn altered(&mut self, before: &[Held]) -> bool {
+        let touched = std::mem::take(&mut self.touched);
+        touched.iter().any(|name| {
+            let shown = self.shown.get(name).and_then(Option::as_ref);
+            let entries = shown.into_iter().chain(self.rows.get(name));
+            let mut headers = entries.map(Entry::header);
+            headers.any(|header| before.iter().any(|held| held.scope.contains(header)))
         })
     }
 }

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use host::Clock;
 pub use object::Change;
 use object::{Object, ObjectName, Resource, Version};
@@ -14,14 +15,18 @@ use object::{Object, ObjectName, Resource, Version};
 use crate::disk::Disk;
 use crate::entry::More;
 use crate::log::{Counting, Durable, Failed, Log, Options};
-use crate::reader::Reader;
+use crate::reader::{Reader, Slot};
 use crate::recover::OpenError;
-use crate::table::Standing;
+use crate::table::{Standing, TableName};
 use crate::writer::{Feeder, Writer};
 use object::scope::Scope;
 
 mod content; // rows while scopes are replaced
 mod fold; // a cut -> inputs of the log, or why not
+mod reset; // the end of a cut -> the same
+mod stage; // what is shown to nobody -> the same
+
+pub use stage::fits;
 
 /// A handle to the replica. Cheap to clone.
 #[derive(Clone)]
@@ -29,13 +34,57 @@ pub struct Replica {
     writer: Writer<Following>,
 }
 
-/// A scope's whole content.
+/// Some of the content of a scope, kept until a reset takes it and shown to nobody.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// The resource.
+    pub resource: Resource,
+    /// Which history of the cluster the versions belong to. What is staged of another one goes.
+    pub epoch: u64,
+    /// The scope.
+    pub scope: Scope,
+    /// What this is added to.
+    pub onto: Onto,
+    /// What is in it.
+    pub puts: Vec<Object>,
+    /// What does not stay of what this is added to.
+    pub drops: Vec<ObjectName>,
+}
+
+/// A scope's new content. Whatever was staged for the scope is gone afterwards.
 #[derive(Debug, Clone)]
 pub struct Reset {
     /// The scope.
     pub scope: Scope,
-    /// Everything in it.
-    pub objects: Vec<Object>,
+    /// What this is added to.
+    pub onto: Onto,
+    /// What is in it.
+    pub puts: Vec<Object>,
+    /// What does not stay of what this is added to.
+    pub drops: Vec<ObjectName>,
+}
+
+impl Reset {
+    /// A reset that brings the whole content.
+    pub fn whole(scope: Scope, puts: Vec<Object>) -> Self {
+        Self {
+            scope,
+            onto: Onto::Nothing,
+            puts,
+            drops: Vec::new(),
+        }
+    }
+}
+
+/// What the content of a scope is added to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Onto {
+    /// Nothing: the scope has exactly what is put.
+    Nothing,
+    /// What is held when the reset comes: what is neither put nor dropped stays.
+    Held,
+    /// What is staged for the scope: what is neither put nor dropped stays.
+    Staged,
 }
 
 /// What the source says of one resource, stored all or not at all.
@@ -102,6 +151,12 @@ pub enum Refusal {
         /// The resource.
         resource: Resource,
     },
+    /// Nothing is staged for the scope, or it was lost. It must be staged from nothing again.
+    #[error("nothing is staged for {}", .scope.range)]
+    NothingStaged {
+        /// The scope.
+        scope: Scope,
+    },
     /// The disk did not take it.
     #[error(transparent)]
     Failed(#[from] Failed),
@@ -167,6 +222,15 @@ pub enum Misbehaved {
         /// Its size.
         bytes: usize,
     },
+    /// A document with a name that none can have, or larger than the store takes.
+    #[error("a document of {bytes} bytes has no usable name, or is too large")]
+    NoDocument {
+        /// Its size.
+        bytes: usize,
+    },
+    /// More documents than the store takes.
+    #[error("there are too many documents")]
+    TooManyDocuments,
 }
 
 impl Replica {
@@ -191,9 +255,68 @@ impl Replica {
         self.writer.ask_blocking(Request::Apply(cut))
     }
 
-    /// Empties a table, damaged or not: its scopes must be sent again.
+    /// Stores content for a reset to come, and comes back when it is on disk.
+    pub async fn stage(&self, stage: Stage) -> Result<Durable, Refusal> {
+        let (_, durable) = self.writer.ask(Request::Stage(stage)).await?;
+        Ok(durable)
+    }
+
+    /// The same from a thread that may block.
+    pub fn stage_blocking(&self, stage: Stage) -> Result<Durable, Refusal> {
+        let (_, durable) = self.writer.ask_blocking(Request::Stage(stage))?;
+        Ok(durable)
+    }
+
+    /// Discards what is staged for a scope of a resource, or for all of its scopes.
+    pub async fn unstage(
+        &self,
+        resource: Resource,
+        scope: Option<Scope>,
+    ) -> Result<Durable, Refusal> {
+        let request = Request::Unstage(resource, scope);
+        let (_, durable) = self.writer.ask(request).await?;
+        Ok(durable)
+    }
+
+    /// The same from a thread that may block.
+    pub fn unstage_blocking(
+        &self,
+        resource: Resource,
+        scope: Option<Scope>,
+    ) -> Result<Durable, Refusal> {
+        let request = Request::Unstage(resource, scope);
+        let (_, durable) = self.writer.ask_blocking(request)?;
+        Ok(durable)
+    }
+
+    /// Stores named bytes that are no object, or takes them away. What they were before stays in
+    /// the files until these are compacted.
+    pub async fn put_document(&self, name: &str, bytes: Option<Bytes>) -> Result<Durable, Refusal> {
+        let request = Request::Document(name.into(), bytes);
+        let (_, durable) = self.writer.ask(request).await?;
+        Ok(durable)
+    }
+
+    /// The same from a thread that may block.
+    pub fn put_document_blocking(
+        &self,
+        name: &str,
+        bytes: Option<Bytes>,
+    ) -> Result<Durable, Refusal> {
+        let request = Request::Document(name.into(), bytes);
+        let (_, durable) = self.writer.ask_blocking(request)?;
+        Ok(durable)
+    }
+
+    /// Empties a table, damaged or not: its scopes must be sent again. What is staged for it goes.
     pub async fn forget(&self, resource: Resource) -> Result<Durable, Refusal> {
         let (_, durable) = self.writer.ask(Request::Forget(resource)).await?;
+        Ok(durable)
+    }
+
+    /// Takes all documents away, damaged or not.
+    pub async fn forget_documents(&self) -> Result<Durable, Refusal> {
+        let (_, durable) = self.writer.ask(Request::ForgetDocuments).await?;
         Ok(durable)
     }
 
@@ -206,7 +329,11 @@ impl Replica {
 #[derive(Debug)]
 enum Request {
     Apply(Cut),
+    Stage(Stage),
+    Unstage(Resource, Option<Scope>),
+    Document(Box<str>, Option<Bytes>),
     Forget(Resource),
+    ForgetDocuments,
 }
 
 /// The replica keeps no state beside its log.
@@ -220,12 +347,30 @@ impl Feeder for Following {
     fn decide(&mut self, request: Request, log: &mut Log) -> Result<Applied, Refusal> {
         match request {
             Request::Apply(cut) => fold::apply(cut, log),
-            Request::Forget(resource) => {
-                let slot = log.slot(&resource);
-                log.stage_drop(&slot);
-                log.stage(&slot, Vec::new(), Standing::default(), More::No);
+            Request::Stage(stage) => stage::stage(stage, log).map(|()| Applied::default()),
+            Request::Unstage(resource, scope) => {
+                stage::unstage(&resource, scope, log);
                 Ok(Applied::default())
             }
+            Request::Document(name, bytes) => {
+                stage::document(&name, bytes, log).map(|()| Applied::default())
+            }
+            Request::Forget(resource) => {
+                stage::unstage(&resource, None, log);
+                let slot = log.slot(&TableName::objects(&resource));
+                empty(&slot, log)
+            }
+            Request::ForgetDocuments => match log.known(&TableName::documents()) {
+                Some(slot) => empty(&slot, log),
+                None => Ok(Applied::default()),
+            },
         }
     }
+}
+
+/// Stages that a table starts from nothing.
+fn empty(slot: &Arc<Slot>, log: &mut Log) -> Result<Applied, Refusal> {
+    log.stage_drop(slot);
+    log.stage(slot, Vec::new(), Standing::default(), More::No);
+    Ok(Applied::default())
 }

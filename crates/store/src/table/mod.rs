@@ -5,33 +5,21 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use object::{ObjectName, Version};
+use object::digest::{Digest, Member};
+use object::{ObjectName, Resource, Version};
 
-use crate::row::{Event, Fate, Replaced, Row, Swapped, What};
+use crate::row::{Event, Row, What};
 use object::scope::{Range, Scope, Want};
 use object::standing::Parts;
 
+mod commit; // what is staged -> rows, history and shelves
+mod name; // which table
 mod scan; // rows as they are, and as they were
+pub(crate) mod shelf; // content that is shown to nobody
 
-/// What is written before a commit makes it count.
-#[derive(Debug)]
-pub(crate) enum Staged {
-    /// A row as it is from now on.
-    Put(Arc<Row>),
-    /// The row with this name and uid goes at this version.
-    Delete {
-        name: ObjectName,
-        uid: Box<str>,
-        version: Version,
-    },
-    /// This many rows after this one replace those of the scope.
-    Replace {
-        scope: Scope,
-        fate: Fate,
-        version: Version,
-        count: usize,
-    },
-}
+pub(crate) use commit::Staged;
+pub(crate) use name::{Holds, TableName};
+use shelf::Shelves;
 
 /// Where a table stands after a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -56,11 +44,6 @@ pub struct Held {
     /// A watch of this scope may start here or later.
     pub floor: Version,
 }
-
-/// A commit does not fit the table: a record was lost or is not ours.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Misfit(pub(crate) &'static str);
 
 /// Why a read was not served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -88,7 +71,7 @@ pub enum Refused {
     #[error("the stored {resource} are damaged: {reason}")]
     Damaged {
         /// The resource.
-        resource: object::Resource,
+        resource: Resource,
         /// What was found.
         reason: String,
     },
@@ -111,6 +94,10 @@ pub(crate) struct Table {
     /// Bytes of rows that only history holds.
     history_bytes: u64,
     live_bytes: u64,
+    shelves: Shelves,
+    /// Whose objects these are; nothing while nobody wants to know their digest.
+    resource: Option<Resource>,
+    digest: Digest,
 }
 
 #[derive(Debug)]
@@ -166,8 +153,25 @@ impl Table {
         self.rows.len()
     }
 
+    /// Bytes of what is there now, shown or not.
     pub(crate) fn live_bytes(&self) -> u64 {
-        self.live_bytes
+        self.live_bytes + self.shelves.bytes()
+    }
+
+    /// What is shown to nobody.
+    pub(crate) fn shelves(&self) -> &Shelves {
+        &self.shelves
+    }
+
+    /// The digest of the rows.
+    pub(crate) fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Keeps a digest of the rows from now on. They are those of this resource.
+    pub(crate) fn keep_digest(&mut self, resource: &Resource) {
+        self.digest = shelf::digest_of(resource, self.rows.values());
+        self.resource = Some(resource.clone());
     }
 
     pub(crate) fn history_bytes(&self) -> u64 {
@@ -191,6 +195,7 @@ impl Table {
         *self = Self {
             history_from: from,
             afresh_from: from,
+            resource: self.resource.take(),
             ..Self::default()
         };
     }
@@ -200,131 +205,29 @@ impl Table {
         number < self.afresh_from
     }
 
-    /// Takes in what was staged, and stands where the commit says.
-    pub(crate) fn commit(
-        &mut self,
-        staged: Vec<Staged>,
-        standing: Standing,
-        now: Instant,
-    ) -> Result<Vec<Arc<Event>>, Misfit> {
-        let mut events = Vec::new();
-        let mut staged = staged.into_iter();
-        while let Some(item) = staged.next() {
-            let event = match item {
-                Staged::Put(row) => {
-                    let version = row.header.version.clone();
-                    let before = self.insert(&row);
-                    Event::new(
-                        version,
-                        What::Changed {
-                            before,
-                            after: Some(row),
-                        },
-                    )
-                }
-                Staged::Delete { name, uid, version } => {
-                    let before = self.remove(&name).ok_or(Misfit("a delete of no row"))?;
-                    if before.header.uid != uid {
-                        return Err(Misfit("a delete of another object of that name"));
-                    }
-                    Event::new(
-                        version,
-                        What::Changed {
-                            before: Some(before),
-                            after: None,
-                        },
-                    )
-                }
-                Staged::Replace {
-                    scope,
-                    fate,
-                    version,
-                    count,
-                } => {
-                    let swaps = self.swap(staged.by_ref().take(count))?;
-                    if swaps.len() != count {
-                        return Err(Misfit("a replacement is cut short"));
-                    }
-                    let replaced = Replaced { scope, fate, swaps };
-                    Event::new(version, What::Replaced(Box::new(replaced)))
-                }
-            };
-            if !self.may_follow(&event) {
-                return Err(Misfit("history goes back"));
-            }
-            let event = Arc::new(event);
-            self.push(event.clone(), now);
-            events.push(event);
-        }
-        if self.floor.is_none() {
-            // Nobody can have seen anything before the first commit: there is no history yet.
-            self.floor.clone_from(&standing.version);
-            self.history_from += self.history.len() as u64;
-            self.history.clear();
-            self.history_bytes = 0;
-        }
-        self.standing = standing;
-        Ok(events)
-    }
-
-    /// An object changes at a version of its own; a scope may be replaced at one that was shown.
-    fn may_follow(&self, event: &Event) -> bool {
-        self.last_version().is_none_or(|last| match &event.what {
-            What::Changed { .. } => event.version > *last,
-            What::Replaced(_) => event.version >= *last,
-        })
-    }
-
-    /// The content at the floor, as a base file gives it.
-    pub(crate) fn set_base(
-        &mut self,
-        staged: Vec<Staged>,
-        floor: Option<Version>,
-    ) -> Result<(), Misfit> {
-        for item in staged {
-            match item {
-                Staged::Put(row) => drop(self.insert(&row)),
-                Staged::Delete { .. } | Staged::Replace { .. } => {
-                    return Err(Misfit("a base holds rows only"));
-                }
-            }
-        }
-        self.floor = floor;
-        Ok(())
-    }
-
-    fn swap(&mut self, items: impl Iterator<Item = Staged>) -> Result<Vec<Swapped>, Misfit> {
-        let mut swaps = Vec::new();
-        for item in items {
-            swaps.push(match item {
-                Staged::Put(row) => Swapped {
-                    before: self.insert(&row),
-                    after: Some(row),
-                },
-                Staged::Delete { name, .. } => {
-                    let before = self.remove(&name).ok_or(Misfit("a removal of no row"))?;
-                    Swapped {
-                        before: Some(before),
-                        after: None,
-                    }
-                }
-                Staged::Replace { .. } => return Err(Misfit("a replacement within another")),
-            });
-        }
-        Ok(swaps)
-    }
-
     fn insert(&mut self, row: &Arc<Row>) -> Option<Arc<Row>> {
         self.live_bytes += u64::from(row.bytes_len());
         let before = self.rows.insert(row.header.name.clone(), row.clone());
         self.live_bytes -= before.as_ref().map_or(0, |row| u64::from(row.bytes_len()));
+        if let Some(resource) = &self.resource {
+            self.digest.add(Member::of(resource, &row.header));
+        }
+        self.uncount(before.as_ref());
         before
     }
 
     fn remove(&mut self, name: &ObjectName) -> Option<Arc<Row>> {
         let before = self.rows.remove(name)?;
         self.live_bytes -= u64::from(before.bytes_len());
+        self.uncount(Some(&before));
         Some(before)
+    }
+
+    /// The digest counts a row no more.
+    fn uncount(&mut self, row: Option<&Arc<Row>>) {
+        if let (Some(resource), Some(row)) = (&self.resource, row) {
+            self.digest.remove(Member::of(resource, &row.header));
+        }
     }
 
     fn last_version(&self) -> Option<&Version> {
@@ -401,6 +304,11 @@ impl Table {
             None => Vec::new(),
         }
     }
+}
+
+/// Whether two rows are the same object at the same version.
+pub(crate) fn is_same(one: &Row, other: &Row) -> bool {
+    one.header.uid == other.header.uid && one.header.version == other.header.version
 }
 
 /// Before and after of every row that a step touched.

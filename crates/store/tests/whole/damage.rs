@@ -416,10 +416,10 @@ fn a_damaged_replica_acks_nothing_until_its_table_is_forgotten_and_sent_again() 
         changes: vec![],
         until: Until::End(CutEnd {
             progress: version(at),
-            resets: vec![Reset {
-                scope: Scope::all(),
-                objects: vec![object("a/1", "u", "red", 5)],
-            }],
+            resets: vec![Reset::whole(
+                Scope::all(),
+                vec![object("a/1", "u", "red", 5)],
+            )],
             ended: vec![],
         }),
     };

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use host::Clock;
 use object::Object;
+use object::digest::{Digest, Member};
 use object::select::Selector;
 use store::disk::memory::MemoryDisk;
-use store::replica::{Change, Cut, CutEnd, Misbehaved, Refusal, Reset};
+use store::replica::{Change, Cut, CutEnd, Misbehaved, Onto, Refusal, Reset};
 use store::{At, Ended, Part, Range, Refused, Replica, Scope, Step, Want, Watch, What};
 
 use crate::bench_objects::*;
 use crate::replica_source::{
-    Concern, NAMES, Past, Rows, Source, concerns, headers, possible_scopes,
+    Concern, NAMES, Past, Rows, Source, concerns, correction, headers, possible_scopes,
 };
 
 const STEPS: usize = 10_000;
@@ -25,30 +26,31 @@ struct Follower {
     next: usize,
 }
 
-struct Run {
-    chance: Chance,
+pub(crate) struct Run {
+    pub(crate) chance: Chance,
     disk: Arc<MemoryDisk>,
     replica: Option<Replica>,
-    source: Source,
+    pub(crate) source: Source,
     scopes: Vec<Scope>,
     /// What the node shows, and its version.
-    rows: Rows,
+    pub(crate) rows: Rows,
     version: u64,
     /// What the node showed at each version, newest last.
     snapshots: Vec<(u64, Rows)>,
     past: Vec<Past>,
     followers: Vec<Follower>,
-    counts: Counts,
+    pub(crate) counts: Counts,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+pub(crate) struct Counts {
     events: usize,
     replaced: usize,
     lagged: usize,
     epochs: usize,
     repeated: usize,
     refused: usize,
+    pub(crate) staged: usize,
 }
 
 impl Run {
@@ -79,11 +81,11 @@ impl Run {
         run
     }
 
-    fn replica(&self) -> &Replica {
+    pub(crate) fn replica(&self) -> &Replica {
         self.replica.as_ref().unwrap()
     }
 
-    fn reopen(&mut self) {
+    pub(crate) fn reopen(&mut self) {
         self.followers.clear();
         self.replica = None;
         let opened = Replica::open(self.disk.clone(), small(3_000), Clock::machine());
@@ -224,12 +226,15 @@ impl Run {
         }
         self.source.version += 1;
         let content = self.source.view(std::slice::from_ref(&scope));
+        let reset = match self.chance.below(3) {
+            0 => Reset::whole(scope.clone(), content.values().cloned().collect()),
+            1 => correction(&scope, Onto::Held, &self.held(&scope), &content),
+            _ => self.stage_some(&scope, &content),
+        };
         let mut end = self.progress();
-        end.resets.push(Reset {
-            scope: scope.clone(),
-            objects: content.values().cloned().collect(),
-        });
+        end.resets.push(reset);
         self.apply(vec![], Some(end)).unwrap();
+        assert_eq!(self.replica().reader().staged(), [], "a reset takes it");
         if !self.scopes.contains(&scope) {
             self.scopes.push(scope.clone());
         }
@@ -273,14 +278,9 @@ impl Run {
         ));
         let mut end = self.progress();
         for scope in &self.scopes {
-            end.resets.push(Reset {
-                scope: scope.clone(),
-                objects: self
-                    .source
-                    .view(std::slice::from_ref(scope))
-                    .into_values()
-                    .collect(),
-            });
+            let view = self.source.view(std::slice::from_ref(scope));
+            let whole = view.into_values().collect();
+            end.resets.push(Reset::whole(scope.clone(), whole));
         }
         self.apply(vec![], Some(end)).unwrap();
         self.rows = self.source.view(&self.scopes);
@@ -344,9 +344,18 @@ impl Run {
         }
     }
 
-    fn list(&mut self) {
+    pub(crate) fn list(&mut self) {
         let want = self.want();
         let reader = self.replica().reader().clone();
+        let Some(holding) = reader.holding(&pods()) else {
+            return assert!(self.scopes.is_empty());
+        };
+        let mut digest = Digest::default();
+        for header in headers(&self.rows) {
+            digest.add(Member::of(&pods(), header));
+        }
+        assert_eq!(holding.digest, digest);
+        assert_eq!(holding.objects, self.rows.len() as u64);
         let covered = self.scopes.iter().any(|scope| scope.covers(&want));
         assert_eq!(reader.covers(&want), covered);
         let Ok(floor) = reader.floor(&want) else {
@@ -482,6 +491,7 @@ fn a_replica_lists_and_watches_exactly_what_its_source_said() {
         counts.epochs > 5,
         counts.repeated > 100,
         counts.refused > 5,
+        counts.staged > 50,
     ];
     assert!(worth.iter().all(|enough| *enough), "{counts:?}");
 }

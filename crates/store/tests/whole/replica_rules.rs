@@ -34,7 +34,7 @@ fn end(at: u64, resets: Vec<Reset>, ended: Vec<Scope>) -> Option<CutEnd> {
 }
 
 fn reset(scope: Scope, objects: Vec<Object>) -> Reset {
-    Reset { scope, objects }
+    Reset::whole(scope, objects)
 }
 
 fn namespace(name: &str) -> Scope {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use object::select::Selector;
 use object::{Header, Object};
-use store::replica::Change;
+use store::replica::{Change, Onto, Reset};
 use store::{Range, Scope, Want};
 
 use crate::bench_objects::*;
@@ -122,6 +122,22 @@ pub(crate) fn concerns(past: &Past, want: &Want) -> Concern {
         Past::Ended(_, left) if !left.iter().any(|scope| scope.covers(want)) => Concern::Ends,
         Past::Ended(scope, _) if scope.covers(want) => Concern::MayEnd,
         Past::Ended(..) => Concern::No,
+    }
+}
+
+/// The reset that makes of what is there what there should be.
+pub(crate) fn correction(scope: &Scope, onto: Onto, there: &Rows, should: &Rows) -> Reset {
+    let same = |path: &String, object: &Object| {
+        let there = there.get(path);
+        there.is_some_and(|there| there.header == object.header)
+    };
+    let puts = should.iter().filter(|(path, object)| !same(path, object));
+    let drops = there.keys().filter(|path| !should.contains_key(*path));
+    Reset {
+        scope: scope.clone(),
+        onto,
+        puts: puts.map(|(_, object)| object.clone()).collect(),
+        drops: drops.map(|path| name(path)).collect(),
     }
 }
 

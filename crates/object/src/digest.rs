@@ -2,8 +2,9 @@
 
 use std::hash::Hasher;
 
-use object::{Header, ObjectName, Resource, Version};
 use siphasher::sip128::{Hasher128, SipHasher24};
+
+use crate::{Header, ObjectName, Resource, Version};
 
 /// The digest of a set. Adding and removing take the same time however large the set is.
 ///

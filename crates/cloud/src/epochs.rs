@@ -1,0 +1,154 @@
+//! The epoch of the cluster's history, in a record that all hubs share, and how a new one begins.
+
+use host::{Clock, secret};
+use tokio::sync::watch;
+use tracing::warn;
+
+use crate::join::record::{Record, Resource};
+use crate::join::{RecordError, Records};
+
+/// The record.
+pub const RECORD: &str = "holdfast-epoch";
+const EPOCH: &str = "epoch";
+const SINCE: &str = "since";
+/// How often two hubs may be in each other's way before this one gives up for now.
+const ATTEMPTS_MAX: usize = 5;
+
+/// The epoch, now and when another one begins.
+#[derive(Clone)]
+pub struct Epochs<R> {
+    records: R,
+    clock: Clock,
+    begun: watch::Sender<u64>,
+}
+
+impl<R: Records + Clone> Epochs<R> {
+    /// The epoch that the hubs of this cluster agree on. The first hub of all gives it a number.
+    pub async fn open(records: R, clock: Clock) -> Result<Self, RecordError> {
+        let epochs = Self {
+            records,
+            clock,
+            begun: watch::Sender::new(0),
+        };
+        let epoch = epochs.agreed(None).await?;
+        epochs.begun.send_replace(epoch);
+        Ok(epochs)
+    }
+
+    /// The epoch.
+    pub fn now(&self) -> u64 {
+        *self.begun.borrow()
+    }
+
+    /// Tells of each epoch that begins.
+    pub fn begun(&self) -> watch::Receiver<u64> {
+        self.begun.subscribe()
+    }
+
+    /// The cluster's history is another one than that of the epoch `before`: all hubs agree on a
+    /// new one, whoever sees it first. Returns it if it is new here. Whoever asks puts it into
+    /// effect, and then says so with [`Epochs::begin`].
+    pub async fn next(&self, before: u64) -> Result<Option<u64>, RecordError> {
+        let epoch = self.agreed(Some(before)).await?;
+        Ok((epoch != self.now()).then_some(epoch))
+    }
+
+    /// Looks whether another hub began a new one. Returns it if so.
+    pub async fn look(&self) -> Result<Option<u64>, RecordError> {
+        let found = self.records.get(Resource::ConfigMaps, RECORD).await?;
+        let epoch = found.as_ref().and_then(read);
+        Ok(epoch.filter(|epoch| *epoch != self.now()))
+    }
+
+    /// The epoch is in effect: whoever follows the cluster begins anew.
+    pub fn begin(&self, epoch: u64) {
+        self.begun.send_replace(epoch);
+    }
+
+    /// The epoch in the record, which is another one than `not`.
+    async fn agreed(&self, not: Option<u64>) -> Result<u64, RecordError> {
+        for _ in 0..ATTEMPTS_MAX {
+            let found = self.records.get(Resource::ConfigMaps, RECORD).await?;
+            let known = found.as_ref().and_then(read);
+            if let Some(epoch) = known.filter(|epoch| Some(*epoch) != not) {
+                return Ok(epoch);
+            }
+            let (record, epoch) = self.fresh(found);
+            let written = match &record.version {
+                Some(_) => self.records.update(&record).await,
+                None => self.records.create(&record).await,
+            };
+            match written {
+                Ok(()) => {
+                    warn!(epoch, "a new epoch of the cluster's history begins");
+                    return Ok(epoch);
+                }
+                Err(RecordError::Conflict) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(RecordError::Conflict)
+    }
+
+    /// A record with an epoch that never was. Epochs are told apart, never compared.
+    fn fresh(&self, found: Option<Record>) -> (Record, u64) {
+        let wall = self.clock.wall();
+        let random = secret::random().map(u64::from_le_bytes);
+        let epoch = random.unwrap_or_else(|_| wall.as_nanosecond() as u64);
+        // It stands in JSON and in frames: half of all numbers are enough.
+        let epoch = (epoch >> 1).max(1);
+        let mut record = Record::new(Resource::ConfigMaps, RECORD, "epoch")
+            .with(EPOCH, epoch.to_string())
+            .with(SINCE, wall.to_string());
+        record.version = found.and_then(|found| found.version);
+        (record, epoch)
+    }
+}
+
+fn read(record: &Record) -> Option<u64> {
+    record.text(EPOCH)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::join::memory::Memory;
+
+    async fn opened(records: &Memory) -> Epochs<Memory> {
+        let epochs = Epochs::open(records.clone(), Clock::machine()).await;
+        epochs.unwrap()
+    }
+
+    #[tokio::test]
+    async fn hubs_of_one_cluster_agree_on_its_epoch() {
+        let records = Memory::default();
+        let (one, other) = (opened(&records).await, opened(&records).await);
+        assert_eq!(one.now(), other.now());
+        assert_eq!(one.look().await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn two_hubs_that_see_another_history_begin_one_epoch() {
+        let records = Memory::default();
+        let (one, other) = (opened(&records).await, opened(&records).await);
+        let before = one.now();
+        let next = one.next(before).await.unwrap().unwrap();
+        assert_ne!(next, before);
+        one.begin(next);
+        assert_eq!(other.look().await.unwrap(), Some(next));
+        assert_eq!(other.next(before).await.unwrap(), Some(next));
+        other.begin(next);
+        assert_eq!(other.look().await.unwrap(), None);
+        assert_eq!(*one.begun().borrow(), next);
+    }
+
+    #[tokio::test]
+    async fn a_record_that_makes_no_sense_is_replaced() {
+        let records = Memory::default();
+        let record = Record::new(Resource::ConfigMaps, RECORD, "epoch").with(EPOCH, "soon");
+        records.put(&record);
+        let epochs = opened(&records).await;
+        assert!(epochs.now() > 0);
+        assert_eq!(opened(&records).await.now(), epochs.now());
+    }
+}

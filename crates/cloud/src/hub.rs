@@ -1,0 +1,336 @@
+//! What all sessions of a hub share: the cache, the views, and who is woken by what.
+//!
+//! What the cluster says is in the cache when [`Hub::hear`] is told of it. From there it goes to the
+//! views, and the sessions that it concerns are woken; what they send, they read themselves.
+//!
+//! Of two locks the views' is taken first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use host::Times;
+use object::{Header, ObjectName, Resource, Scope};
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::{Notify, mpsc};
+use tracing::warn;
+use wire::session::{Happening, Sender};
+
+use crate::cache::{Applied, Cache, Keep, Limits, Relisted, State};
+use crate::ledger::Ledger;
+use crate::owners::Owners;
+use crate::sessions::{Sessions, Word};
+use crate::talk::Desk;
+use crate::view::{Changed, Holders, Input, NodeName, Policy, Views};
+use crate::watch::Told;
+
+/// Happenings that wait to be seen to: beyond it a session waits.
+const HAPPENINGS_MAX: usize = 4096;
+
+/// What all sessions of a hub share.
+pub struct Hub {
+    times: Times,
+    cache: Arc<RwLock<Cache>>,
+    views: RwLock<Views>,
+    sessions: Sessions,
+    owners: Mutex<Owners>,
+    ledger: Ledger,
+    /// Resources that the cluster does not have.
+    unserved: Mutex<BTreeSet<Resource>>,
+    /// Rung when a resource is known for the first time.
+    learned: Notify,
+    /// Rung when bytes are wanted that are not there.
+    lacking: Notify,
+    /// Changes since all nodes were told how far they are.
+    unsaid: AtomicUsize,
+    steps_max: usize,
+    happenings: mpsc::Sender<(Arc<str>, Happening)>,
+}
+
+/// What happened in sessions and must be seen to elsewhere.
+pub type Happenings = mpsc::Receiver<(Arc<str>, Happening)>;
+
+impl Hub {
+    /// A hub that knows nothing yet.
+    pub fn new(times: Times, policy: Policy, epoch: u64, limits: Limits) -> (Self, Happenings) {
+        let steps_max = limits.steps_max;
+        let views = Views::new(policy);
+        let mut cache = Cache::new(epoch, limits);
+        for resource in views.resources() {
+            cache.open(resource, keep(resource));
+        }
+        let (happenings, heard) = mpsc::channel(HAPPENINGS_MAX);
+        let hub = Self {
+            times,
+            cache: Arc::new(RwLock::new(cache)),
+            views: RwLock::new(views),
+            sessions: Sessions::default(),
+            owners: Mutex::default(),
+            ledger: Ledger::default(),
+            unserved: Mutex::default(),
+            learned: Notify::new(),
+            lacking: Notify::new(),
+            unsaid: AtomicUsize::new(0),
+            steps_max,
+            happenings,
+        };
+        (hub, heard)
+    }
+
+    /// The objects of the cluster.
+    pub fn cache(&self) -> &Arc<RwLock<Cache>> {
+        &self.cache
+    }
+
+    /// The sessions.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// Which hub has which node.
+    pub fn owners(&self) -> &Mutex<Owners> {
+        &self.owners
+    }
+
+    /// How each node is doing.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Every resource that is to be followed. Those that others name come second: when they are
+    /// listed, it is known which of their bytes are needed.
+    pub fn resources(&self) -> (Vec<Resource>, Vec<Resource>) {
+        let views = self.views.read();
+        let all = views.resources().iter().cloned();
+        all.partition(|resource| keep(resource) == Keep::All)
+    }
+
+    /// Whether everything is known that says what nodes are to hold.
+    pub fn inputs_are_known(&self) -> bool {
+        let (first, _) = self.resources();
+        let unserved = self.unserved.lock();
+        let cache = self.cache.read();
+        first
+            .iter()
+            .all(|it| unserved.contains(it) || cache.state(it) != State::Unlisted)
+    }
+
+    /// Waits until another resource is known.
+    pub async fn learns(&self) {
+        self.learned.notified().await;
+    }
+
+    /// Whether the cluster has a resource. One that it does not have says nothing, and that is all
+    /// that there is to it.
+    pub fn serves(&self, resource: &Resource, serves: bool) {
+        let mut unserved = self.unserved.lock();
+        let news = match serves {
+            true => unserved.remove(resource),
+            false => unserved.insert(resource.clone()),
+        };
+        drop(unserved);
+        if news && !serves {
+            self.input(resource, Input::Complete);
+        }
+        self.learned.notify_waiters();
+    }
+
+    /// Waits until bytes are wanted that are not there.
+    pub async fn lacks(&self) {
+        self.lacking.notified().await;
+    }
+
+    /// Bytes of an object came: who waits for them is woken.
+    pub fn supplied(&self, resource: &Resource, name: &ObjectName) {
+        let views = self.views.read();
+        let header = self.cache.read().header(resource, name).cloned();
+        if let Some(header) = header {
+            self.ring(views.holders(resource, &header), Word::View);
+        }
+    }
+
+    /// How many nodes the cluster has.
+    pub fn nodes(&self) -> usize {
+        let nodes = Resource::new("", "nodes");
+        self.cache.read().counts(&nodes).objects
+    }
+
+    /// Another history of the cluster begins.
+    pub fn begin(&self, epoch: u64) {
+        self.cache.write().begin(epoch);
+        self.sessions.ring_all(Word::Epoch);
+    }
+
+    /// Takes in what became of the cluster. The cache has it already.
+    pub fn hear(&self, told: &Told) {
+        match told {
+            Told::Changed(resource, applied) => self.changed(resource, applied),
+            Told::Advanced(_) => {}
+            Told::Listed(resource, Relisted::InOrder(applied)) => self.changed(resource, applied),
+            Told::Listed(resource, _) => self.listed(resource),
+            Told::Frozen(resource) => self.input(resource, Input::Frozen),
+            Told::Thawed(resource) => self.input(resource, Input::Complete),
+            // Whoever watches epochs sees to it.
+            Told::Rewound { .. } => {}
+        }
+    }
+
+    fn changed(&self, resource: &Resource, applied: &[Applied]) {
+        for Applied { before, after } in applied {
+            let gone = before.as_ref().filter(|_| after.is_none());
+            let changed = match (after, gone) {
+                (Some(after), _) => self.put(resource, after),
+                (None, Some(gone)) => self.views.write().delete(resource, &gone.name),
+                (None, None) => continue,
+            };
+            self.heed(&changed);
+            let views = self.views.read();
+            for header in [before, after].into_iter().flatten() {
+                self.ring(views.holders(resource, header), Word::Changed);
+            }
+        }
+        let unsaid = self.unsaid.fetch_add(applied.len(), Ordering::Relaxed) + applied.len();
+        // Who is told of nothing for long would fall behind what the ring remembers.
+        if unsaid >= self.steps_max / 4 {
+            self.tell_progress();
+        }
+    }
+
+    /// All nodes are told how far they are.
+    pub fn tell_progress(&self) {
+        self.unsaid.store(0, Ordering::Relaxed);
+        self.sessions.ring_all(Word::Progress);
+    }
+
+    /// A list took the place of what was known.
+    fn listed(&self, resource: &Resource) {
+        self.input(resource, Input::Frozen);
+        let headers = self.cache.read().headers(resource, &[Scope::all()]);
+        for header in &headers {
+            let changed = self.put(resource, header);
+            self.heed(&changed);
+        }
+        let known: BTreeSet<&ObjectName> = headers.iter().map(|header| &header.name).collect();
+        let before = self.views.read().names(resource);
+        for name in before.iter().filter(|name| !known.contains(name)) {
+            let changed = self.views.write().delete(resource, name);
+            self.heed(&changed);
+        }
+        self.input(resource, Input::Complete);
+        self.sessions.ring_all(Word::View);
+        self.learned.notify_waiters();
+    }
+
+    fn put(&self, resource: &Resource, header: &Header) -> Changed {
+        let mut views = self.views.write();
+        if !views.reads(resource) {
+            return Changed::default();
+        }
+        let object = self.cache.read().object(resource, &header.name);
+        // What changed again meanwhile comes again.
+        let Some((header, bytes)) = object else {
+            return Changed::default();
+        };
+        match views.put(resource, &header, &bytes) {
+            Ok(changed) => changed,
+            Err(error) => {
+                warn!(error = %error, "an object says nothing about views");
+                Changed::default()
+            }
+        }
+    }
+
+    fn input(&self, resource: &Resource, input: Input) {
+        let changed = self.views.write().input(resource, input);
+        self.heed(&changed);
+    }
+
+    /// Views changed: bytes are wanted or not, and nodes are to hold something else.
+    fn heed(&self, changed: &Changed) {
+        let mut cache = self.cache.write();
+        let mut lacks = false;
+        for (resource, name) in changed.needed() {
+            cache.want(&resource, name);
+            lacks = true;
+        }
+        for (resource, name) in changed.released() {
+            cache.release(&resource, name);
+        }
+        drop(cache);
+        if lacks {
+            self.lacking.notify_one();
+        }
+        if changed.everyone {
+            self.sessions.ring_all(Word::View);
+        }
+        for node in &changed.nodes {
+            self.sessions.ring(node.as_str(), Word::View);
+        }
+    }
+
+    fn ring(&self, holders: Holders, word: Word) {
+        match holders {
+            Holders::Everyone => self.sessions.ring_all(word),
+            Holders::These(nodes) => {
+                for node in nodes {
+                    self.sessions.ring(node.as_str(), word);
+                }
+            }
+        }
+    }
+}
+
+impl Desk for Hub {
+    type Source = Cache;
+
+    fn look<T>(&self, look: impl FnOnce(&Cache) -> T) -> T {
+        look(&self.cache.read())
+    }
+
+    /// What the node is to hold. A resource of which bytes are missing here is not named: nothing
+    /// of it is sent before they are there, and nothing ends.
+    fn view(&self, node: &str) -> BTreeMap<Resource, Arc<[Scope]>> {
+        let views = self.views.read();
+        let mut view = views.of(&NodeName::from(node));
+        let cache = self.cache.read();
+        view.retain(|resource, scopes| {
+            keep(resource) == Keep::All
+                || scopes
+                    .iter()
+                    .all(|scope| cache.lacking(resource, scope).is_empty())
+        });
+        view
+    }
+
+    fn happened(&self, node: &Arc<str>, happening: Happening) {
+        self.ledger
+            .happened(node, &happening, self.times.clock().wall());
+        if self
+            .happenings
+            .try_send((Arc::clone(node), happening))
+            .is_err()
+        {
+            self.ledger.overlooked();
+        }
+    }
+
+    fn carried(&self, node: &str, received: usize, sent: usize) {
+        self.ledger.carried(node, received, sent);
+    }
+
+    fn looks(&self, node: &str, sender: &Sender) {
+        self.ledger.looks(node, sender);
+    }
+
+    fn times(&self) -> &Times {
+        &self.times
+    }
+}
+
+/// Whether the bytes of all objects are kept, or of those alone that a node needs.
+fn keep(resource: &Resource) -> Keep {
+    match (resource.group(), resource.plural()) {
+        ("", "secrets" | "configmaps") => Keep::Wanted,
+        _ => Keep::All,
+    }
+}

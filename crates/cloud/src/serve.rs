@@ -1,0 +1,177 @@
+//! A link that was let in -> a session, from its hello to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use host::websocket::Socket;
+use host::{Shutdown, Times};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tracing::{info, warn};
+use wire::frame::{Bye, Hello, Reason};
+use wire::session::{Patience, Sender, Terms, greet};
+use wire::window::Limits;
+
+use crate::hub::Hub;
+use crate::join::{Peer, Revocations};
+use crate::ledger::Began;
+use crate::sessions::{Begun, Bell};
+use crate::talk::{Closed, Desk, Guest, Talk};
+
+/// How sessions are served.
+#[derive(Clone)]
+pub struct Service {
+    /// What they share.
+    pub hub: Arc<Hub>,
+    /// The terms.
+    pub terms: Arc<Terms>,
+    /// How much may be on its way to a node.
+    pub limits: Limits,
+    /// Who may not have one any more.
+    pub revocations: Revocations,
+    /// Ends all of them, spread in time.
+    pub shutdown: Shutdown,
+    /// Over how long they are spread.
+    pub drain: Duration,
+}
+
+/// Who opened a link.
+pub struct Caller {
+    /// Who it is, by its certificate.
+    pub peer: Peer,
+    /// From where.
+    pub remote: Box<str>,
+}
+
+impl Service {
+    /// Serves a node that was let in, until its session is over.
+    pub async fn serve<S>(self, socket: Socket<S>, caller: Caller)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let mut guest = Guest::new(socket);
+        let node: Arc<str> = caller.peer.node.as_str().into();
+        let greeted = match guest.hello().await {
+            Ok(hello) => self.greet(hello, &node, &caller),
+            Err(closed) => Err(closed),
+        };
+        let (number, bell, sender) = match greeted {
+            Ok(greeted) => greeted,
+            Err(closed) => {
+                info!(%node, remote = %caller.remote, closed = %closed, "no session");
+                return guest.leave(&closed).await;
+            }
+        };
+        // The memory of the handshake is not kept for the length of a session.
+        let talk = self.talk(guest, (node, caller.peer), (number, bell), sender);
+        Box::pin(talk).await;
+    }
+
+    /// Decides whether there is a session.
+    fn greet(
+        &self,
+        hello: Hello,
+        node: &Arc<str>,
+        caller: &Caller,
+    ) -> Result<(u64, Arc<Bell>, Sender), Closed> {
+        if self.revocations.refuses(&caller.peer) {
+            return Err(Closed::SentAway(revoked()));
+        }
+        let welcome = greet(&hello, &self.terms).map_err(Closed::SentAway)?;
+        let times = self.hub.times();
+        let number = hello.session;
+        let begun = self.hub.sessions().begin(node, number, times.now());
+        let bell = match begun {
+            Begun::Yes { bell, clone } => {
+                if clone {
+                    warn!(%node, remote = %caller.remote,
+                        "sessions of this node take over from each other: two agents may have its identity");
+                }
+                bell
+            }
+            Begun::Older { number } => {
+                let words = format!("the node has a newer session, number {number}");
+                return Err(away(Reason::Superseded, &words, SUPERSEDED_WAIT));
+            }
+        };
+        let began = Began {
+            number,
+            remote: caller.remote.clone(),
+            program: hello.program.clone(),
+        };
+        let wall = times.clock().wall();
+        self.hub.ledger().began(node, began, wall);
+        self.hub.owners().lock().began(node, number);
+        let sender = Sender::new(
+            welcome,
+            hello.holdings,
+            (self.limits, Patience::HUB),
+            times.now(),
+        );
+        Ok((number, bell, sender))
+    }
+
+    async fn talk<S>(
+        self,
+        guest: Guest<S>,
+        (node, peer): (Arc<str>, Peer),
+        (number, bell): (u64, Arc<Bell>),
+        sender: Sender,
+    ) where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let hub = &self.hub;
+        let desk = (Arc::clone(hub), bell);
+        let began = hub.times().now();
+        let talk = Talk::new(guest, Arc::clone(&node), desk, sender);
+        let drained = drained(&self.shutdown, hub.times(), (&node, self.drain));
+        let stop = async {
+            tokio::select! {
+                bye = drained => bye,
+                () = self.revocations.until_refused(&peer) => revoked(),
+            }
+        };
+        let closed = talk.run(stop).await;
+        hub.sessions().end(&node, number);
+        hub.owners().lock().ended(&node, number);
+        let wall = hub.times().clock().wall();
+        let words = closed.to_string();
+        let end = (closed.label(), words.as_str());
+        hub.ledger().ended(&node, number, end, wall);
+        let lasted = hub.times().now().saturating_sub(began).as_secs();
+        info!(%node, session = number, seconds = lasted, reason = closed.label(), closed = %words,
+            "session ended");
+    }
+}
+
+/// Waits for the shutdown, and then for the node's own moment: the nodes of a hub that stops go
+/// elsewhere one after the other.
+async fn drained(shutdown: &Shutdown, times: &Times, (node, over): (&str, Duration)) -> Bye {
+    shutdown.triggered().await;
+    let share = wire::digest::content_hash(node.as_bytes()) as f64 / u64::MAX as f64;
+    let moment = times.now() + over.mul_f64(share);
+    times.clock().sleep_until(times.moment(moment)).await;
+    Bye {
+        reason: Reason::Stopping,
+        words: "this hub stops".into(),
+        wait_seconds: 0,
+    }
+}
+
+fn revoked() -> Bye {
+    Bye {
+        reason: Reason::Revoked,
+        words: "this node is revoked".into(),
+        wait_seconds: 300,
+    }
+}
+
+fn away(reason: Reason, words: &str, wait: Duration) -> Closed {
+    Closed::SentAway(Bye {
+        reason,
+        words: words.into(),
+        wait_seconds: wait.as_secs(),
+    })
+}
+
+/// How long an agent that was superseded waits: the other one may be a clone of it.
+const SUPERSEDED_WAIT: Duration = Duration::from_secs(20);

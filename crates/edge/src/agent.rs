@@ -1,0 +1,172 @@
+//! The agent's life with its hubs: a session after the other, for as long as it runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use host::websocket::{self, Socket};
+use host::{Shutdown, Times, chain, dial, secret};
+use store::replica::Refusal;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tracing::{info, warn};
+use wire::frame::{Hello, Reason};
+use wire::session::{Ended, PROTOCOL_NEWEST, PROTOCOL_OLDEST};
+
+use crate::join::{Hub, Identity};
+use crate::keep::Keep;
+use crate::reconnect::{Attempt, Reconnect};
+use crate::status::Status;
+use crate::talk::{Closed, Talk};
+
+/// How long it may take to reach a hub, and to be let in.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// An agent that has an identity and a store.
+pub struct Agent {
+    /// The node's store.
+    pub keep: Keep,
+    /// The hubs, each of which will do.
+    pub hubs: Vec<Hub>,
+    /// Who the node is, now and when its certificate is renewed.
+    pub identity: watch::Receiver<Arc<Identity>>,
+    /// How it is doing.
+    pub status: Arc<Status>,
+    /// The time.
+    pub times: Times,
+    /// The program and its release, for people.
+    pub program: Box<str>,
+}
+
+/// Why an agent gives up.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    /// The store takes nothing any more: after a failed write nobody knows what is on disk. It must
+    /// be opened anew.
+    #[error("the store takes nothing any more; the agent must be started anew")]
+    Store(#[source] Refusal),
+}
+
+/// Why there was no session.
+#[derive(Debug, thiserror::Error)]
+enum Unlinked {
+    #[error("the certificate cannot be used: {0}")]
+    Identity(String),
+    #[error("hub {hub} cannot be reached: {cause}")]
+    Unreachable { hub: String, cause: String },
+    #[error("hub {hub} did not let us in: {cause}")]
+    NotLetIn { hub: String, cause: String },
+    #[error("the store refuses")]
+    Store(#[source] Refusal),
+}
+
+impl Agent {
+    /// Keeps a session with a hub until the shutdown.
+    pub async fn run(self, shutdown: Shutdown) -> Result<(), Failed> {
+        let mut reconnect = Reconnect::new(self.hubs.len(), chance());
+        loop {
+            let began = self.times.now();
+            let hub = &self.hubs[reconnect.hub()];
+            let attempt = tokio::select! {
+                closed = self.session(hub, &shutdown) => closed,
+                () = shutdown.triggered() => return Ok(()),
+            };
+            let lasted = self.times.now().saturating_sub(began);
+            let ended = match attempt {
+                Ok(Closed::Stopping) => return Ok(()),
+                Ok(Closed::NotStored(refusal)) | Err(Unlinked::Store(refusal))
+                    if !self.keep.reader().is_writable() =>
+                {
+                    return Err(Failed::Store(refusal));
+                }
+                Ok(closed) => self.closed(&closed, lasted),
+                Err(unlinked) => self.unlinked(&unlinked),
+            };
+            let wait = reconnect.after(ended, chance());
+            let until = self.times.moment(self.times.now() + wait);
+            tokio::select! {
+                () = self.times.clock().sleep_until(until) => {}
+                () = shutdown.triggered() => return Ok(()),
+            }
+        }
+    }
+
+    /// One session, or why there was none.
+    async fn session(&self, hub: &Hub, shutdown: &Shutdown) -> Result<Closed, Unlinked> {
+        let socket = self.connect(hub).await?;
+        let damaged = self.keep.forget_damaged().await.map_err(Unlinked::Store)?;
+        for resource in damaged {
+            warn!(%resource, "damaged on disk: asking for it again");
+        }
+        let number = self.keep.next_session().await.map_err(Unlinked::Store)?;
+        let hello = Hello {
+            oldest: PROTOCOL_OLDEST,
+            newest: PROTOCOL_NEWEST,
+            session: number,
+            features: 0,
+            program: self.program.clone(),
+            holdings: self.keep.holdings(),
+        };
+        info!(hub = hub.address(), session = number, "link open");
+        let beside = (&self.times, &*self.status);
+        let talk = Talk::new(socket, hello, &self.keep, beside);
+        Ok(talk.run(shutdown.triggered()).await)
+    }
+
+    async fn connect(&self, hub: &Hub) -> Result<Socket<dial::Secure>, Unlinked> {
+        let identity = self.identity.borrow().clone();
+        let tls = identity.tls(self.times.clock());
+        let tls = tls.map_err(|error| Unlinked::Identity(error.to_string()))?;
+        let address = hub.address();
+        let unreachable = |cause: String| Unlinked::Unreachable {
+            hub: address.to_owned(),
+            cause,
+        };
+        let opened = dial::secure(address, hub.name().clone(), tls, CONNECT_TIME_MAX).await;
+        let stream = opened.map_err(|error| unreachable(error.to_string()))?;
+        let not_let_in = |cause: String| Unlinked::NotLetIn {
+            hub: address.to_owned(),
+            cause,
+        };
+        let let_in = timeout(CONNECT_TIME_MAX, websocket::connect(stream, address)).await;
+        let let_in = let_in.map_err(|_| not_let_in("no answer in time".to_owned()))?;
+        let_in.map_err(|error| not_let_in(chain(&error)))
+    }
+
+    fn closed(&self, closed: &Closed, lasted: Duration) -> Attempt {
+        let words = chain(closed);
+        let seconds = lasted.as_secs();
+        info!(seconds, reason = closed.label(), closed = %words, "session ended");
+        let wall = self.times.clock().wall();
+        self.status.ended(closed.label(), &words, wall);
+        match closed {
+            Closed::Ended(Ended::Told(bye)) => {
+                let wait = Duration::from_secs(bye.wait_seconds);
+                match bye.reason {
+                    Reason::Stopping if wait.is_zero() => Attempt::Lost { lasted },
+                    _ => Attempt::SentAway { wait },
+                }
+            }
+            Closed::NotStored(_) => Attempt::SentAway { wait: STORE_WAIT },
+            _ => Attempt::Lost { lasted },
+        }
+    }
+
+    fn unlinked(&self, unlinked: &Unlinked) -> Attempt {
+        let words = chain(unlinked);
+        warn!(error = %words, "no session");
+        let wall = self.times.clock().wall();
+        self.status.ended("unlinked", &words, wall);
+        match unlinked {
+            Unlinked::Store(_) => Attempt::SentAway { wait: STORE_WAIT },
+            _ => Attempt::Failed,
+        }
+    }
+}
+
+/// How long to wait when the store refused: a full disk is not empty a moment later.
+const STORE_WAIT: Duration = Duration::from_secs(10);
+
+/// A random number; without one, agents that start at once come at once.
+fn chance() -> u64 {
+    u64::from_le_bytes(secret::random().unwrap_or_default())
+}

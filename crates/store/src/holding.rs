@@ -1,0 +1,118 @@
+//! What a node can say of what it has: how far it is with each resource and the digest of what it
+//! holds, for which scopes something is staged, and its documents.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object::digest::Digest;
+use object::scope::Scope;
+use object::{Header, Resource, Standing, Version};
+
+use crate::files::Unreadable;
+use crate::reader::{ReadFailed, Reader};
+use crate::row::Row;
+use crate::table::shelf::key;
+use crate::table::{Holds, TableName};
+
+/// Where a node stands with a resource, and what it holds of it: all of it at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// The resource.
+    pub resource: Resource,
+    /// Which history of the cluster its versions belong to.
+    pub epoch: u64,
+    /// How far it is; nothing before the first progress, or if it cannot say.
+    pub standing: Option<Standing>,
+    /// The highest version that it has shown, or was to show.
+    pub reached: Option<Version>,
+    /// What it holds.
+    pub scopes: Vec<Scope>,
+    /// How many objects these are.
+    pub objects: u64,
+    /// Their digest.
+    pub digest: Digest,
+}
+
+impl Reader {
+    /// Where the node stands with a resource. Nothing if it has no table, or a damaged one: that
+    /// must be forgotten before anything is stored in it.
+    pub fn holding(&self, resource: &Resource) -> Option<Holding> {
+        let slot = self.shared.table(&TableName::objects(resource))?;
+        slot.whole().ok()?;
+        let table = slot.table.read();
+        let standing = table.standing();
+        let aims = standing.parts.as_slice().iter().map(|part| &part.aim);
+        let reached = aims.chain(&standing.version).max().cloned();
+        let progress = standing.progress.clone();
+        let resumes = progress.map(|progress| Standing {
+            progress,
+            parts: standing.parts.clone(),
+        });
+        let scopes = standing.scopes.iter().map(|held| held.scope.clone());
+        Some(Holding {
+            resource: resource.clone(),
+            epoch: standing.epoch,
+            standing: resumes.filter(Standing::is_in_order),
+            reached,
+            scopes: scopes.collect(),
+            objects: table.len() as u64,
+            digest: table.digest(),
+        })
+    }
+
+    /// All rows of a resource at one moment, by name and without their bytes. Nothing of a damaged
+    /// one.
+    pub fn rows(&self, resource: &Resource) -> Vec<Arc<Row>> {
+        let slot = self.shared.table(&TableName::objects(resource));
+        match slot.filter(|slot| !slot.is_damaged()) {
+            Some(slot) => slot.table.read().rows().cloned().collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Looks at every object of a resource at one moment, by name. What looks must be quick: the
+    /// writer waits for it.
+    pub fn each(&self, resource: &Resource, look: &mut dyn FnMut(&Header)) {
+        let slot = self.shared.table(&TableName::objects(resource));
+        if let Some(slot) = slot.filter(|slot| !slot.is_damaged()) {
+            slot.table.read().rows().for_each(|row| look(&row.header));
+        }
+    }
+
+    /// The scopes for which something is staged.
+    pub fn staged(&self) -> Vec<(Resource, Scope)> {
+        let mut staged = Vec::new();
+        for slot in self.shared.tables(Holds::Staged) {
+            if slot.is_damaged() {
+                continue;
+            }
+            let table = slot.table.read();
+            let scopes = table.shelves().iter();
+            let scopes = scopes.map(|(_, shelf)| shelf.scope.clone());
+            staged.extend(scopes.map(|scope| (slot.name.resource.clone(), scope)));
+        }
+        staged
+    }
+
+    /// The bytes of a document.
+    pub fn document(&self, name: &str) -> Result<Option<Bytes>, ReadFailed> {
+        let documents = TableName::documents();
+        let Some(slot) = self.shared.table(&documents) else {
+            return Ok(None);
+        };
+        slot.whole()?;
+        let files = &self.shared.files;
+        let table = slot.table.read();
+        let shelf = table.shelves().get(&key(&Scope::all()));
+        let row = shelf.and_then(|shelf| shelf.row(name)).cloned();
+        let Some(row) = row else { return Ok(None) };
+        // Under the table's lock, so that the row still counts and compaction must move it.
+        let (places, pinned) = files.pin(std::slice::from_ref(&row));
+        drop(table);
+        let bytes = files.read_pinned(&row, places[0], &pinned);
+        if let Err(damage @ Unreadable::Damaged { .. }) = &bytes {
+            self.shared.damaged(&documents, &damage.to_string());
+        }
+        Ok(Some(bytes?))
+    }
+}
