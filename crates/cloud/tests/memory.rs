@@ -1,5 +1,7 @@
 //! What a pod costs the hub: packed bytes, header, row and indexes, as the machine counts it.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::fmt::Write;
 
 use bytes::Bytes;

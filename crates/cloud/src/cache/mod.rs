@@ -14,6 +14,8 @@ mod table; // one resource: rows, ring, indexes, digest
 mod relist; // a list that is being read, beside what is there
 
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;

@@ -50,7 +50,7 @@ pub enum Failure {
 impl Failure {
     /// What an error means for the one who follows.
     pub fn of(error: &Error) -> Self {
-        let words = super::chain(error);
+        let words = host::chain(error);
         match error {
             Error::Refused(status) if status.is_expired() => Self::Expired,
             Error::Refused(status) => match (status.code, status.retry_after) {

@@ -1,25 +1,22 @@
 //! Tests of the rules by which a resource is followed: no cluster, no clock that moves by itself.
 
-use std::collections::BTreeMap;
-
 use host::Clock;
 use object::Scope;
-use proptest::prelude::*;
 
 use super::*;
 use crate::cache::{Keep, Limits, State};
 use crate::cluster::{Paging, Status};
 use std::time::Instant;
 
-fn pods() -> Resource {
+pub(super) fn pods() -> Resource {
     Resource::new("", "pods")
 }
 
-fn version(number: u64) -> Version {
+pub(super) fn version(number: u64) -> Version {
     number.to_string().parse().unwrap()
 }
 
-fn pod(name: &str, node: &str, at: u64) -> Object {
+pub(super) fn pod(name: &str, node: &str, at: u64) -> Object {
     let text = format!(
         r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{name}","namespace":"a",
         "uid":"{name}-uid","resourceVersion":"{at}"}},"spec":{{"nodeName":"{node}"}}}}"#
@@ -28,14 +25,14 @@ fn pod(name: &str, node: &str, at: u64) -> Object {
 }
 
 /// A follower, its cache, and a time that the test moves.
-struct Play {
-    follower: Follower,
-    cache: Cache,
-    now: Instant,
+pub(super) struct Play {
+    pub(super) follower: Follower,
+    pub(super) cache: Cache,
+    pub(super) now: Instant,
 }
 
 impl Play {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut cache = Cache::new(1, Limits::default());
         cache.open(&pods(), Keep::All);
         Self {
@@ -63,7 +60,7 @@ impl Play {
     }
 
     /// What comes after every wait.
-    fn next_act(&mut self) -> Act {
+    pub(super) fn next_act(&mut self) -> Act {
         match self.next() {
             Act::Wait(until) => {
                 assert!(until > self.now, "a wait that is over");
@@ -74,7 +71,7 @@ impl Play {
         }
     }
 
-    fn list(&mut self, all: &[Object], at: u64) -> Option<Told> {
+    pub(super) fn list(&mut self, all: &[Object], at: u64) -> Option<Told> {
         self.follower.list_started(&mut self.cache);
         for object in all {
             self.follower.listed(&mut self.cache, object.clone());
@@ -83,7 +80,7 @@ impl Play {
             .list_done(&mut self.cache, &version(at), self.now)
     }
 
-    fn fail(&mut self, failure: Failure) -> Option<Told> {
+    pub(super) fn fail(&mut self, failure: Failure) -> Option<Told> {
         self.follower.failed(&mut self.cache, failure, self.now)
     }
 
@@ -92,11 +89,11 @@ impl Play {
     }
 }
 
-fn broken() -> Failure {
+pub(super) fn broken() -> Failure {
     Failure::Broken("the connection broke".into())
 }
 
-fn forbidden() -> Failure {
+pub(super) fn forbidden() -> Failure {
     Failure::Refused("403".into())
 }
 
@@ -415,109 +412,4 @@ fn changes_that_follow_each_other_are_told_of_at_once() {
             Told::Changed(pods(), vec![change(1), change(2)]),
         ]
     );
-}
-
-/// What may happen on the way from the cluster to the cache.
-#[derive(Debug, Clone)]
-enum Weather {
-    /// The cluster puts or deletes something.
-    Put(usize),
-    Delete(usize),
-    /// Something fails.
-    Broken,
-    Forgotten,
-    Forbidden,
-    /// The watch delivers all that there is.
-    Calm,
-}
-
-fn weather() -> impl Strategy<Value = Weather> {
-    prop_oneof![
-        6 => (0..30usize).prop_map(Weather::Put),
-        4 => (0..30usize).prop_map(Weather::Delete),
-        1 => Just(Weather::Broken),
-        1 => Just(Weather::Forgotten),
-        1 => Just(Weather::Forbidden),
-        3 => Just(Weather::Calm),
-    ]
-}
-
-/// A cluster, as far as it can be seen from here.
-#[derive(Default)]
-struct Model {
-    now: u64,
-    objects: BTreeMap<String, u64>,
-    /// Every change: version, name, whether it was a put.
-    log: Vec<(u64, String, bool)>,
-}
-
-impl Model {
-    fn change(&mut self, name: usize, put: bool) {
-        let name = format!("p{name:02}");
-        self.now += 1;
-        match put {
-            true => drop(self.objects.insert(name.clone(), self.now)),
-            false if self.objects.remove(&name).is_none() => return,
-            false => {}
-        }
-        self.log.push((self.now, name, put));
-    }
-
-    fn listed(&self) -> Vec<Object> {
-        let all = self.objects.iter();
-        all.map(|(name, at)| pod(name, "n1", *at)).collect()
-    }
-}
-
-proptest! {
-    #[test]
-    fn after_any_weather_the_cache_is_the_cluster(
-        weather in prop::collection::vec(weather(), 0..80),
-    ) {
-        let mut play = Play::new();
-        let mut cluster = Model { now: 100, ..Model::default() };
-        for weather in weather {
-            match weather {
-                Weather::Put(name) => cluster.change(name, true),
-                Weather::Delete(name) => cluster.change(name, false),
-                Weather::Broken => drop(play.fail(broken())),
-                Weather::Forgotten => drop(play.fail(Failure::Expired)),
-                Weather::Forbidden => drop(play.fail(forbidden())),
-                Weather::Calm => settle(&mut play, &cluster),
-            }
-        }
-        settle(&mut play, &cluster);
-        let held = play.cache.headers(&pods(), &[Scope::all()]);
-        let held: BTreeMap<String, u64> = held
-            .iter()
-            .map(|header| (header.name.name().into(), header.version.to_string().parse().unwrap()))
-            .collect();
-        prop_assert_eq!(held, cluster.objects);
-    }
-}
-
-/// Does what the follower says until it has seen everything.
-fn settle(play: &mut Play, cluster: &Model) {
-    loop {
-        match play.next_act() {
-            Act::List(_) => drop(play.list(&cluster.listed(), cluster.now)),
-            Act::Look => play.follower.looked(&play.cache, &version(cluster.now)),
-            Act::Wait(_) => panic!("waits twice"),
-            Act::Watch(from) => {
-                play.follower.watch_started(&mut play.cache, play.now);
-                let later = |at: &u64| version(*at) > from;
-                for (at, name, put) in cluster.log.iter().filter(|(at, ..)| later(at)) {
-                    let object = pod(name, "n1", *at);
-                    let told = match put {
-                        true => play.follower.put(&mut play.cache, object),
-                        false => play.follower.delete(&mut play.cache, &object.header),
-                    };
-                    assert!(told.is_some() && play.follower.is_watching());
-                }
-                play.follower
-                    .bookmark(&mut play.cache, &version(cluster.now));
-                return;
-            }
-        }
-    }
 }
