@@ -280,6 +280,8 @@ impl Follow {
         // it. What only starts does not: a pod must not wait for its secrets.
         let advanced = self.reached.as_ref().is_none_or(|reached| reached < to);
         let blocked = self.doubtful.iter().any(|scope| unready(&scope));
+        // What the node tells of itself must be what it holds when that is put right.
+        let blocked = blocked || (self.asking && !self.doubtful.is_empty());
         if blocked || (!advanced && !self.doubtful.is_empty()) {
             return Vec::new();
         }
