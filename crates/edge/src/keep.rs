@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use object::{Header, ObjectName, Resource, Scope};
-use store::replica::{Cut, CutEnd, Onto, Refusal, Reset, Stage, Until};
+use store::replica::{Cut, CutEnd, Onto, Refusal, Reset, Stage, Until, fits};
 use store::{Reader, Replica};
 use wire::digest::{Digest, content_hash};
 use wire::frame::Holding;
@@ -156,6 +156,10 @@ impl Keep {
         let number = piece.number;
         let whole = piece.complete == Complete::Yes;
         let Some(aim) = piece.aim else {
+            for scope in piece.unstaged {
+                let resource = piece.resource.clone();
+                self.replica.unstage(resource, Some(scope)).await?;
+            }
             self.stage(&piece.resource, piece.epoch, piece.resets)
                 .await?;
             return Ok(number);
@@ -259,6 +263,14 @@ impl Held for Keep {
 
     fn document(&self, name: &str) -> Option<Bytes> {
         self.reader().document(name).ok().flatten()
+    }
+
+    fn covers(&self, resource: &Resource, header: &Header) -> bool {
+        self.reader().contains(resource, header)
+    }
+
+    fn fits(&self, header: &Header, bytes: usize) -> bool {
+        fits(header, bytes)
     }
 }
 

@@ -51,6 +51,8 @@ pub enum Frame {
     Pong {
         /// That of the ping.
         number: u64,
+        /// Up to which number deliveries were received, stored or not; nothing from a hub.
+        received: Option<u64>,
     },
     /// The hub sends something.
     Deliver {
@@ -205,8 +207,11 @@ impl Frame {
                 }
                 PING
             }
-            Self::Pong { number } => {
+            Self::Pong { number, received } => {
                 put_number(out, *number);
+                if let Some(received) = received {
+                    put_number(out, *received);
+                }
                 PONG
             }
             Self::Deliver { number, delivery } => {
@@ -281,6 +286,10 @@ impl Frame {
             },
             PONG => Self::Pong {
                 number: taker.number()?,
+                received: match taker.is_empty() {
+                    true => None,
+                    false => Some(taker.number()?),
+                },
             },
             DELIVER => Self::Deliver {
                 number: taker.number()?,

@@ -75,7 +75,14 @@ fn every_frame() -> Vec<Frame> {
             number: 1,
             holds: None,
         },
-        Frame::Pong { number: 1 },
+        Frame::Pong {
+            number: 1,
+            received: None,
+        },
+        Frame::Pong {
+            number: 2,
+            received: Some(300),
+        },
         Frame::Ack { number: u64::MAX },
         Frame::Void { number: 4 },
     ];
@@ -205,6 +212,10 @@ fn every_delivery() -> Vec<Delivery> {
             scope: scope(),
             from: From::Staged,
         },
+        Delivery::Unstage {
+            resource: Resource::new("", "pods"),
+            scope: scope(),
+        },
         Delivery::Drop { name: name() },
         Delivery::End { scope: scope() },
         Delivery::Progress,
@@ -236,8 +247,11 @@ fn a_newer_end_may_say_more() {
     for frame in every_frame() {
         let mut body = Vec::new();
         let kind = frame.encode_body(&mut body);
-        // A ping from a hub has no digest; one with more than nothing has one.
-        if matches!(frame, Frame::Ping { holds: None, .. }) {
+        // A ping from a hub has no digest, and its pong no number of what it received; with more
+        // than nothing they do.
+        let bare = matches!(frame, Frame::Ping { holds: None, .. })
+            || matches!(frame, Frame::Pong { received: None, .. });
+        if bare {
             continue;
         }
         body.extend_from_slice(b"more");
@@ -251,10 +265,16 @@ fn a_newer_end_may_say_more() {
 #[test]
 fn an_unknown_kind_is_passed_over_or_not_as_it_says_itself() {
     let with_kind = |kind| {
-        let mut out = message(&[Frame::Pong { number: 1 }]);
+        let mut out = message(&[Frame::Pong {
+            number: 1,
+            received: None,
+        }]);
         put_number(&mut out, kind);
         put_bytes(&mut out, b"whatever");
-        out.extend(message(&[Frame::Pong { number: 2 }]));
+        out.extend(message(&[Frame::Pong {
+            number: 2,
+            received: None,
+        }]));
         frames(&out, MESSAGE_BYTES_MAX).map(|frames| frames.len())
     };
     assert_eq!(with_kind(1_000), Ok(2));

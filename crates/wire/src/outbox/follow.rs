@@ -4,14 +4,12 @@
 //! So these change only between cuts, and only where everything before is complete: what is wanted
 //! meanwhile waits for that.
 
-use std::sync::Arc;
+use object::{ObjectName, Range, Resource, Scope, Standing, Version};
 
-use object::{Header, ObjectName, Range, Resource, Scope, Standing, Version};
-
+use super::start::{Cursor, How, Size, Starting};
 use super::{Item, Source};
 use crate::cut;
 use crate::difference::Repairs;
-use crate::frame::From;
 use crate::ring::Ring;
 
 /// How a node follows a resource.
@@ -34,6 +32,8 @@ pub(super) struct Follow {
     ending: Vec<Scope>,
     /// What is sent before it is held.
     starting: Vec<Starting>,
+    /// What was staged, at least in part, and is not wanted any more.
+    unstaged: Vec<Scope>,
     /// The cut that is being sent: where it leads.
     cut: Option<Version>,
     /// Whether the node is told how far it is although nothing changed for it.
@@ -42,27 +42,6 @@ pub(super) struct Follow {
     asking: bool,
     /// Whether a page was what came last: then a cut comes first.
     paged: bool,
-}
-
-/// A scope whose content is being staged, or put right.
-#[derive(Debug)]
-struct Starting {
-    scope: Scope,
-    /// Everything was staged as it was then, or newer.
-    since: Version,
-    at: Cursor,
-    /// What makes of what is held what there was then. Nothing is staged in that case.
-    repairs: Option<Repairs>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Cursor {
-    Start,
-    After(ObjectName),
-    /// All of it was staged.
-    End,
-    /// The cut that shows it is being sent.
-    Shown,
 }
 
 impl Follow {
@@ -108,10 +87,15 @@ impl Follow {
         {
             let own = repairs.iter().filter(|(name, _)| may_have(scope, name));
             let own = own.map(|(name, end)| (name.clone(), end.clone()));
-            self.starting.retain(|starting| starting.scope != *scope);
+            let mut before = self
+                .starting
+                .extract_if(.., |starting| starting.scope == *scope);
+            let staged = before.any(|before| before.staged);
+            drop(before);
             self.starting.push(Starting {
+                staged,
                 at: Cursor::End,
-                repairs: Some(own.collect()),
+                how: How::Repaired(own.collect()),
                 ..Starting::new(scope, since)
             });
         }
@@ -171,13 +155,17 @@ impl Follow {
         }
         self.restart_what_is_lost(ring);
         self.settle_starts(ring);
-        let mut items = Vec::new();
+        let unstaged = self.unstaged.drain(..);
+        let mut items: Vec<Item> = unstaged.map(|scope| Item::Unstage { scope }).collect();
+        if !items.is_empty() {
+            return items;
+        }
         if !self.paged {
             items = self.page(resource, source);
         }
         self.paged = !items.is_empty();
         if items.is_empty() {
-            items = self.cut(ring);
+            items = self.cut(resource, ring, source);
         }
         if items.is_empty() {
             items = self.page(resource, source);
@@ -185,7 +173,7 @@ impl Follow {
         }
         // That there is no further page may be what a cut waited for.
         match items.is_empty() {
-            true => self.cut(ring),
+            true => self.cut(resource, ring, source),
             false => items,
         }
     }
@@ -246,7 +234,7 @@ impl Follow {
         }
         for starting in &mut self.starting {
             if !known(&starting.since) {
-                *starting = Starting::new(&starting.scope, ring.now());
+                starting.restart(ring.now());
             }
         }
     }
@@ -254,8 +242,11 @@ impl Follow {
     /// What is wanted and not held is staged; what is staged and not wanted is not.
     fn settle_starts(&mut self, ring: &Ring) {
         let wanted = &self.wanted;
-        self.starting
-            .retain(|starting| wanted.contains(&starting.scope));
+        let given_up = self
+            .starting
+            .extract_if(.., |starting| !wanted.contains(&starting.scope));
+        let staged = given_up.filter(|starting| starting.staged);
+        self.unstaged.extend(staged.map(|starting| starting.scope));
         for scope in wanted {
             let starts = self.starting.iter().any(|start| start.scope == *scope);
             // What is ending, ends first.
@@ -268,15 +259,16 @@ impl Follow {
     fn page(&mut self, resource: &Resource, source: &impl Source) -> Vec<Item> {
         let (asking, doubtful) = (self.asking, &self.doubtful);
         let asked = |scope: &Scope| asking && doubtful.contains(scope);
+        let mut with_cut: Size = self.starting.iter().filter_map(Starting::size).sum();
         let pages = self.starting.iter_mut();
         let mut pages = pages
             .filter(|starting| !asked(&starting.scope))
-            .map(|starting| starting.page(resource, source));
+            .map(|starting| starting.page((resource, source), &mut with_cut));
         pages.find(|items| !items.is_empty()).unwrap_or_default()
     }
 
     /// The cut that is due, if the node lacks something that can be shown.
-    fn cut(&mut self, ring: &Ring) -> Vec<Item> {
+    fn cut(&mut self, resource: &Resource, ring: &Ring, source: &impl Source) -> Vec<Item> {
         let to = ring.now();
         let unready = |scope: &&Scope| {
             let ready = |starting: &Starting| {
@@ -288,7 +280,13 @@ impl Follow {
         // it. What only starts does not: a pod must not wait for its secrets.
         let advanced = self.reached.as_ref().is_none_or(|reached| reached < to);
         let blocked = self.doubtful.iter().any(|scope| unready(&scope));
+        // What the node tells of itself must be what it holds when that is put right.
+        let blocked = blocked || (self.asking && !self.doubtful.is_empty());
         if blocked || (!advanced && !self.doubtful.is_empty()) {
+            return Vec::new();
+        }
+        let mut starting = self.starting.iter_mut();
+        if starting.any(|starting| starting.outgrows((resource, source), to)) {
             return Vec::new();
         }
         self.settle_ends();
@@ -305,7 +303,7 @@ impl Follow {
         };
         let mut items: Vec<Item> = changes.into_iter().map(Item::Change).collect();
         for starting in &mut self.starting {
-            items.extend(starting.reset(ring));
+            items.extend(starting.reset((resource, source), ring));
         }
         let ends = self.ending.iter().cloned();
         items.extend(ends.map(|scope| Item::End { scope }));
@@ -344,71 +342,5 @@ fn may_have(scope: &Scope, name: &ObjectName) -> bool {
         Range::All | Range::Node(_) => true,
         Range::Namespace(namespace) => name.namespace() == &**namespace,
         Range::Name(own) => own == name,
-    }
-}
-
-impl Starting {
-    fn new(scope: &Scope, since: &Version) -> Self {
-        Self {
-            scope: scope.clone(),
-            since: since.clone(),
-            at: Cursor::Start,
-            repairs: None,
-        }
-    }
-
-    /// The next page of what is staged; nothing if that is all.
-    fn page(&mut self, resource: &Resource, source: &impl Source) -> Vec<Item> {
-        let (after, from) = match &self.at {
-            Cursor::Start => (None, From::Nothing),
-            Cursor::After(name) => (Some(name), From::Staged),
-            Cursor::End | Cursor::Shown => return Vec::new(),
-        };
-        let page = source.page(resource, &self.scope, after);
-        let scope = self.scope.clone();
-        let mut items = vec![Item::Stage { scope, from }];
-        if page.is_empty() && from == From::Staged {
-            items.clear();
-        }
-        self.at = match page.last() {
-            Some(last) => Cursor::After(last.name.clone()),
-            None => Cursor::End,
-        };
-        items.extend(page.into_iter().map(Item::Object));
-        items
-    }
-
-    /// The reset that shows what was staged, with what changed since; nothing before all of it was.
-    fn reset(&mut self, ring: &Ring) -> Vec<Item> {
-        if !matches!(self.at, Cursor::End | Cursor::Shown) {
-            return Vec::new();
-        }
-        let scopes = std::slice::from_ref(&self.scope);
-        let since = Standing::complete(self.since.clone());
-        let Ok(changed) = cut::touched(ring, scopes, &since, ring.now()) else {
-            return Vec::new();
-        };
-        let from = match self.repairs {
-            Some(_) => From::Held,
-            None => From::Staged,
-        };
-        let scope = self.scope.clone();
-        let mut items = vec![Item::Reset { scope, from }];
-        let mut ends = self.repairs.clone().unwrap_or_default();
-        ends.extend(
-            changed
-                .into_iter()
-                .map(|touched| (touched.name, touched.end)),
-        );
-        let within = |header: &Arc<Header>| self.scope.contains(header);
-        items.extend(
-            ends.into_iter()
-                .map(|(name, end)| match end.filter(within) {
-                    Some(header) => Item::Object(header),
-                    None => Item::Drop { name },
-                }),
-        );
-        self.at = Cursor::Shown;
-        items
     }
 }

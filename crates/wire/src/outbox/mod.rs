@@ -6,6 +6,7 @@
 
 mod follow; // one resource: where the node stands, what is next
 mod look; // what it tells of itself
+mod start; // a scope that starts, or is put right
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -18,9 +19,9 @@ use crate::content::{Base, Content, Form};
 use crate::cut::Change;
 use crate::difference::Repairs;
 use crate::digest::content_hash;
-use crate::frame::{Delivery, Frame, From};
+use crate::frame::{Delivery, Fault, Frame, From};
 use crate::ring::Ring;
-use crate::window::{Fate, Limits, NotSent, Step, Window};
+use crate::window::{Fate, Limits, NotSent, Step, Why, Window};
 use follow::Follow;
 
 /// What is there to be sent: the hub's objects, or those of a pool's leader.
@@ -57,6 +58,7 @@ enum Item {
     Cut { aim: Version },
     Change(Change),
     Stage { scope: Scope, from: From },
+    Unstage { scope: Scope },
     Reset { scope: Scope, from: From },
     Object(Arc<Header>),
     Drop { name: ObjectName },
@@ -87,6 +89,8 @@ pub enum Settled {
         resource: Resource,
         /// The object.
         name: ObjectName,
+        /// Why.
+        why: Why,
     },
 }
 
@@ -173,15 +177,22 @@ impl Outbox {
             .collect())
     }
 
+    /// The node has everything up to this number, though perhaps not on its disk.
+    pub fn receive(&mut self, number: u64) -> Result<(), NotSent> {
+        self.window.receive(number)
+    }
+
     /// Takes a rejection. What is to be said about it is returned.
     pub fn reject(
         &mut self,
         number: u64,
+        fault: Fault,
         source: &impl Source,
         now: Duration,
     ) -> Result<Option<Frame>, Broken> {
-        let step = self.window.reject(number, now)?;
-        step.map(|step| said_again(step, source)).transpose()
+        let step = self.window.reject(number, fault, now)?;
+        let said = step.map(|step| said_again(step, source)).transpose()?;
+        Ok(self.noted(said))
     }
 
     /// What is to be said once more. `answered` is when the last ping was sent that was answered.
@@ -192,7 +203,16 @@ impl Outbox {
         answered: Duration,
     ) -> Result<Option<Frame>, Broken> {
         let due = self.window.due(now, answered);
-        due.map(|step| said_again(step, source)).transpose()
+        let said = due.map(|step| said_again(step, source)).transpose()?;
+        Ok(self.noted(said))
+    }
+
+    /// What is void is given up, also where it was to be sent again and is not there any more.
+    fn noted(&mut self, said: Option<Frame>) -> Option<Frame> {
+        if let Some(Frame::Void { number }) = said {
+            self.window.give_up(number);
+        }
+        said
     }
 
     /// The node is to be told how far it is, also where nothing changed for it.
@@ -297,6 +317,10 @@ fn delivery(sent: &Sent, source: &impl Source, whole: Whole) -> Option<Delivery>
             scope,
             from,
         },
+        Item::Unstage { scope } => Delivery::Unstage {
+            resource: resource.clone(),
+            scope,
+        },
         Item::Reset { scope, from } => Delivery::Reset { scope, from },
         Item::End { scope } => Delivery::End { scope },
         Item::Drop { name } => Delivery::Drop { name },
@@ -339,9 +363,13 @@ fn meaning(sent: Sent, fate: Fate) -> Option<Settled> {
         (Item::Progress { to: version }, Fate::Delivered) => {
             Some(Settled::Reached { resource, version })
         }
-        (Item::Change(Change::Put { header, .. }) | Item::Object(header), Fate::Void) => {
+        (Item::Change(Change::Put { header, .. }) | Item::Object(header), Fate::Void(why)) => {
             let name = header.name.clone();
-            Some(Settled::SetAside { resource, name })
+            Some(Settled::SetAside {
+                resource,
+                name,
+                why,
+            })
         }
         _ => None,
     }

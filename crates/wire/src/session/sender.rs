@@ -180,20 +180,24 @@ impl Sender {
         self.pulse.hear(now);
         match frame {
             Frame::Ping { number, holds } => {
-                self.control.push_back(Frame::Pong { number });
+                self.control.push_back(Frame::Pong {
+                    number,
+                    received: None,
+                });
                 Ok(self.compare(holds, source, now))
             }
-            Frame::Pong { number } => {
+            Frame::Pong { number, received } => {
                 self.pulse.pong(number);
+                self.outbox.receive(received.unwrap_or(0))?;
                 Ok(Vec::new())
             }
             Frame::Ack { number } => {
                 let settled = self.outbox.ack(number)?;
                 Ok(settled.into_iter().map(Happening::Settled).collect())
             }
-            Frame::Reject { number, .. } => {
+            Frame::Reject { number, fault, .. } => {
                 self.counts.rejected += 1;
-                let again = self.outbox.reject(number, source, now)?;
+                let again = self.outbox.reject(number, fault, source, now)?;
                 self.say_again(again);
                 Ok(Vec::new())
             }
