@@ -84,7 +84,7 @@ impl Service {
             Begun::Yes { bell, clone } => {
                 if clone {
                     warn!(%node, remote = %caller.remote,
-                        "sessions of this node take over from each other: two agents may have its identity");
+                        "its sessions take over from each other: two agents may have its identity");
                 }
                 bell
             }
