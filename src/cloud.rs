@@ -9,6 +9,7 @@ use anyhow::Context;
 use clap::Args;
 use cloud::cluster;
 use cloud::hub::Hub;
+use cloud::nodes::Leases;
 use cloud::run::{self, Config};
 use cloud::view::Policy;
 use host::glass::{Page, Port, Shown, Socket};
@@ -86,6 +87,16 @@ pub(crate) struct CloudFlags {
         value_name = "DURATION"
     )]
     drain: Grace,
+    /// Whether the leases of nodes are kept alive whose agents ask for it: a write every 25 s for
+    /// each of them
+    #[arg(
+        long,
+        env = "HOLDFAST_LEASES",
+        hide_env_values = true,
+        default_value = "on",
+        value_name = "on|off"
+    )]
+    leases: Leases,
     /// Where `holdfast status` finds this hub: a folder for its socket
     #[arg(
         long,
@@ -154,6 +165,7 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
         cache: cloud::cache::Limits::default(),
         sessions_max: flags.sessions_max.0,
         drain: flags.drain.0,
+        leases: flags.leases,
     })
 }
 

@@ -10,6 +10,7 @@ pub mod hub; // what all sessions share: the cluster's objects, views, bells
 pub mod ledger; // how each node is doing
 pub mod serve; // a link that was let in -> a session, to its end
 pub mod owners; // which hub has which node
+pub mod nodes; // who has a session -> a Node and a Lease in the cluster
 pub mod follow; // the hub's watches: which, in which order
 pub mod epoch; // when the history of the cluster is another one
 pub mod epochs; // the epoch that all hubs agree on

@@ -75,8 +75,8 @@ impl Holdfast {
         }
         command.args(["up", "--listen", &self.listen, "--data-dir"]);
         command.arg(&home).args(&self.flags);
+        // Most tests are about the API: a hub and nodes are for those that ask for them.
         if !self.flags.iter().any(|flag| flag == "--nodes") {
-            // The API alone: tests that want nodes say so.
             command.args(["--nodes", "0"]);
         }
         let clock = Clock::machine();

@@ -17,7 +17,9 @@ use object::header::NAME_BYTES_MAX;
 use crate::digest::Digest;
 
 pub use deliver::{Delivery, From, SMALL_BYTES};
-pub use hello::{HOLDINGS_MAX, Hello, Holding, SCOPES_MAX, Welcome, common};
+pub use hello::{
+    HOLDINGS_MAX, Hello, Holding, Machine, REGISTER_NODE, SCOPES_MAX, Welcome, common,
+};
 pub use report::{Form, KEY_BYTES_MAX, Queue, REPORT_BYTES_MAX, Report, Reported};
 pub use stream::{Cause, End, PURPOSE_BYTES_MAX, Said};
 pub use tell::{Ask, Tell, Told};
@@ -209,9 +211,7 @@ impl Frame {
             }
             Self::Pong { number, received } => {
                 put_number(out, *number);
-                if let Some(received) = received {
-                    put_number(out, *received);
-                }
+                received.iter().for_each(|number| put_number(out, *number));
                 PONG
             }
             Self::Deliver { number, delivery } => {
