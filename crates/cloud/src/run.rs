@@ -10,7 +10,7 @@ use host::{Clock, Shutdown, Tasks, Times, chain};
 use jiff::SignedDuration;
 use tokio::sync::Notify;
 use tracing::{info, warn};
-use wire::session::{PROTOCOL_NEWEST, PROTOCOL_OLDEST, Terms};
+use wire::session::{FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Terms};
 use wire::window::Limits;
 
 use crate::cache::{self, Applied};
@@ -134,7 +134,7 @@ pub async fn start(
         terms: Arc::new(Terms {
             oldest: PROTOCOL_OLDEST,
             newest: PROTOCOL_NEWEST,
-            features: 0,
+            features: FEATURES,
             hub: config.name.into(),
             heartbeat_seconds: HEARTBEAT_SECONDS,
             window: config.limits.deliveries as u64,

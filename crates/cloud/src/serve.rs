@@ -103,7 +103,7 @@ impl Service {
         self.hub.owners().lock().began(node, number);
         let sender = Sender::new(
             welcome,
-            hello.holdings,
+            (hello.holdings, hello.staged),
             (self.limits, Patience::HUB),
             times.now(),
         );

@@ -254,6 +254,8 @@ impl Follow {
         for starting in &mut self.starting {
             if starting.at == Cursor::Shown {
                 starting.at = Cursor::End;
+                // A node may keep what came of a reset where it keeps what is staged.
+                starting.staged = true;
             }
         }
     }

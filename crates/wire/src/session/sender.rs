@@ -184,9 +184,7 @@ impl Sender {
         if frame.is_some() {
             self.pulse.speak(now);
         }
-        let asks = !self.questions.is_empty() || !self.resumption.is_empty();
-        let awaits = self.outbox.in_flight() > 0 || asks;
-        self.pulse.await_answer(awaits, now);
+        self.pulse.await_answer(self.awaits(), now);
         Ok((frame, happenings))
     }
 
@@ -209,6 +207,12 @@ impl Sender {
     /// How many deliveries are on their way.
     pub fn in_flight(&self) -> usize {
         self.outbox.in_flight()
+    }
+
+    /// Whether the node owes an ack or an answer.
+    pub fn awaits(&self) -> bool {
+        let asks = !self.questions.is_empty() || !self.resumption.is_empty();
+        self.outbox.in_flight() > 0 || asks
     }
 
     /// What was counted.

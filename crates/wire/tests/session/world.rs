@@ -125,6 +125,8 @@ impl World {
                 self.beat();
             }
             let sent = self.send();
+            // More than one, so that what is behind catches up.
+            self.receive();
             self.receive();
             self.node.flush();
             self.sync();
@@ -160,7 +162,7 @@ impl World {
     fn is_quiet(&self) -> bool {
         let link = self.link.as_ref();
         let link = link.is_some_and(|link| {
-            link.down.is_empty() && link.up.is_empty() && link.sender.in_flight() == 0
+            link.down.is_empty() && link.up.is_empty() && !link.sender.awaits()
         });
         link && !self.node.has_pending()
     }
@@ -371,7 +373,7 @@ const PATIENCE: Patience = Patience {
 };
 
 /// The same scopes of each resource.
-fn view(wanted: &[Scope]) -> BTreeMap<Resource, &[Scope]> {
+pub(crate) fn view(wanted: &[Scope]) -> BTreeMap<Resource, &[Scope]> {
     resources().into_iter().map(|one| (one, wanted)).collect()
 }
 
