@@ -12,6 +12,7 @@ use crate::config::value::{
     Connections, Grace, History, Listen, LogFormat, LogLevel, Nodes, PoolName, ServerName, Ttl,
 };
 use crate::edge::EdgeFlags;
+use crate::status::StatusFlags;
 use edge::join::Hub;
 use wire::join::NodeName;
 
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Cloud(Box<CloudFlags>),
     /// Run the agent on a node: it keeps the node's part of the cluster on its disk
     Edge(Box<EdgeFlags>),
+    /// Tell how nodes are doing: connected or not, in sync or not, and since when
+    Status(Box<StatusFlags>),
     /// Let nodes join: make, list and revoke tokens
     Token {
         #[command(subcommand)]

@@ -10,6 +10,7 @@ mod failure; // what went wrong, as one message and an exit code
 mod life; // how a program that runs on starts and ends
 mod log; // where the log goes and how it looks
 mod node; // holdfast node
+mod status; // holdfast status
 mod token; // holdfast token
 mod up; // holdfast up
 mod version; // holdfast version
@@ -37,6 +38,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Up(flags) => up::run(*flags, cli.log),
         Command::Cloud(flags) => cloud::run(*flags, &cli.log, cli.until_stdin_ends.into()),
         Command::Edge(flags) => edge::run(*flags, &cli.log, cli.until_stdin_ends.into()),
+        Command::Status(flags) => status::run(&flags),
         Command::Token { command, cluster } => token::run(command, &cluster),
         Command::Node { command, cluster } => node::run(command, &cluster),
         Command::Config { command } => config::check::run(command),

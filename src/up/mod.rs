@@ -7,6 +7,7 @@ mod kubeconfig; // how kubectl finds it
 mod serve; // where the API is started
 mod settings; // flags, environment, file and defaults -> one answer each
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -44,6 +45,11 @@ pub(crate) fn run(flags: UpFlags, log_flags: LogFlags) -> Result<(), Failure> {
     // Tasks have ended by now; what is left is a thread in a system call, which is not waited for.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended
+}
+
+/// Where an embedded cluster of this user keeps its data, if nobody says otherwise.
+pub(crate) fn default_data_dir() -> Option<PathBuf> {
+    settings::default_data_dir(&Surroundings::of_this_process())
 }
 
 /// The whole life of a cluster, on one screen.

@@ -85,10 +85,8 @@ impl Settings {
                 .as_ref()
                 .context("the current directory is gone; give --data-dir as an absolute path")?
                 .join(path),
-            None => around
-                .data_home()
-                .context("there is no home directory to keep data in; give --data-dir")?
-                .join("holdfast"),
+            None => default_data_dir(around)
+                .context("there is no home directory to keep data in; give --data-dir")?,
         };
         let storage = match flags.ephemeral.or(file.ephemeral).unwrap_or(false) {
             true => Storage::Memory,
@@ -115,6 +113,11 @@ impl Settings {
             history: flags.history.or(file.history).map(|history| history.0),
         })
     }
+}
+
+/// Where data is kept if nobody says otherwise.
+pub(crate) fn default_data_dir(around: &Surroundings) -> Option<PathBuf> {
+    Some(around.data_home()?.join("holdfast"))
 }
 
 /// How the log looks, by the same precedence.

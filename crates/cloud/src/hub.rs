@@ -1,7 +1,7 @@
 //! What all sessions of a hub share: the cache, the views, and who is woken by what.
 //!
-//! What the cluster says is in the cache when [`Hub::hear`] is told of it. From there it goes to the
-//! views, and the sessions that it concerns are woken; what they send, they read themselves.
+//! What the cluster says is in the cache when [`Hub::hear`] is told of it. From there it goes to
+//! the views, and the sessions that it concerns are woken; what they send, they read themselves.
 //!
 //! Of two locks the views' is taken first.
 

@@ -85,7 +85,7 @@ impl Service {
             Begun::Yes { bell, clone } => {
                 if clone {
                     warn!(%node, remote = %caller.remote,
-                        "sessions of this node take over from each other: two agents may have its identity");
+                        "its sessions take over from each other: two agents may have its identity");
                     self.hub.notice(Notice::Cloned {
                         node: (**node).into(),
                         remote: caller.remote.clone(),

@@ -116,8 +116,12 @@ impl Keep {
         Ok(damaged)
     }
 
-    /// The number of the next session: on disk, and higher than any before it.
+    /// The number of the next session: on disk, and higher than any before it. What was staged
+    /// belongs to the one before and goes.
     pub async fn next_session(&self) -> Result<u64, Refusal> {
+        for (resource, scope) in self.reader().staged() {
+            self.replica.unstage(resource, Some(scope)).await?;
+        }
         let before = self.reader().document(SESSION);
         let before = before.ok().flatten().and_then(|bytes| {
             let digits = std::str::from_utf8(&bytes).ok()?;

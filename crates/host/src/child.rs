@@ -67,9 +67,12 @@ impl Child {
         loop {
             let began = clock.now();
             let mut process = self.start()?;
+            // To wait for a program closes its input, unless that is held elsewhere.
+            let input = process.stdin.take();
             let ended = tokio::select! {
                 ended = process.wait() => ended,
                 () = shutdown.triggered() => {
+                    drop(input);
                     self.end(process).await;
                     return Ok(());
                 }
@@ -112,7 +115,6 @@ impl Child {
 
     /// Lets it end by itself, and ends it if it does not.
     async fn end(&self, mut process: Process) {
-        drop(process.stdin.take());
         if timeout(self.grace, process.wait()).await.is_err() {
             warn!(child = self.name, "did not end in time");
             if let Err(error) = process.kill().await {
@@ -157,6 +159,8 @@ mod tests {
         let running = child.run(Clock::machine(), shutdown.clone());
         let ending = async {
             said(folder.path(), 2).await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            assert_eq!(said(folder.path(), 2).await, "begun\nbegun\n", "it runs on");
             shutdown.trigger();
         };
         let (ran, ()) = tokio::join!(running, ending);

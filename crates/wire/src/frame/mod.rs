@@ -211,9 +211,7 @@ impl Frame {
             }
             Self::Pong { number, received } => {
                 put_number(out, *number);
-                if let Some(received) = received {
-                    put_number(out, *received);
-                }
+                received.iter().for_each(|number| put_number(out, *number));
                 PONG
             }
             Self::Deliver { number, delivery } => {

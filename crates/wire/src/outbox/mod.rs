@@ -50,6 +50,8 @@ pub struct Outbox {
     queue: VecDeque<Item>,
     /// Whose it is.
     current: Option<Resource>,
+    /// Whether bytes were missing that are still the newest.
+    starved: bool,
 }
 
 /// Something to be sent.
@@ -104,6 +106,7 @@ impl Outbox {
             follows: BTreeMap::new(),
             queue: VecDeque::new(),
             current: None,
+            starved: false,
         }
     }
 
@@ -150,6 +153,7 @@ impl Outbox {
 
     /// The next frame, if there is something to send and room for it.
     pub fn next(&mut self, source: &impl Source, now: Duration) -> Option<Frame> {
+        self.starved = false;
         while self.window.has_room() {
             if self.queue.is_empty() && !self.refill(source) {
                 return None;
@@ -158,8 +162,11 @@ impl Outbox {
             let item = self.queue.pop_front()?;
             let sent = Sent { resource, item };
             let Some(delivery) = delivery(&sent, source, Whole::IfNeeded) else {
-                self.miss(&sent);
-                continue;
+                self.miss(sent, source);
+                match self.starved {
+                    true => return None,
+                    false => continue,
+                }
             };
             if let Some(follow) = self.follows.get_mut(&sent.resource) {
                 follow.sent(&sent.item);
@@ -222,6 +229,12 @@ impl Outbox {
         self.follows.values_mut().for_each(Follow::tell_progress);
     }
 
+    /// Whether something could not be sent because its bytes are not there, though nothing newer
+    /// is known. They may come: it is to be tried again after a moment.
+    pub fn is_starved(&self) -> bool {
+        self.starved
+    }
+
     /// How many deliveries are on their way.
     pub fn in_flight(&self) -> usize {
         self.window.len()
@@ -252,15 +265,33 @@ impl Outbox {
         false
     }
 
-    /// The object has changed since, and its old bytes are gone. What is staged is complete without
-    /// it: what changed meanwhile comes with the reset. The rest of a cut is made anew.
-    fn miss(&mut self, sent: &Sent) {
+    /// The bytes of an object are not there. If it has changed since, what is staged is complete
+    /// without it: what changed meanwhile comes with the reset. Otherwise it waits for them. The
+    /// rest of a cut is made anew in any case: the object may not be wanted any more.
+    fn miss(&mut self, sent: Sent, source: &impl Source) {
+        self.starved = !is_passed(&sent, source);
         let follow = self.follows.get_mut(&sent.resource);
         if let Some(follow) = follow.filter(|follow| follow.is_in_cut()) {
             follow.abandon();
             self.queue.clear();
+        } else if self.starved {
+            self.queue.push_front(sent.item);
         }
     }
+}
+
+/// Whether the object has changed since.
+fn is_passed(sent: &Sent, source: &impl Source) -> bool {
+    let (Item::Change(Change::Put { header, .. }) | Item::Object(header)) = &sent.item else {
+        return true;
+    };
+    let Some(ring) = source.ring(&sent.resource) else {
+        return false;
+    };
+    // What was taken from before the ring's time was the newest then.
+    let since = (&header.version).max(ring.floor());
+    let later = ring.between(since, ring.now());
+    later.is_ok_and(|mut steps| steps.any(|step| step.name == header.name))
 }
 
 /// Why a session cannot go on.
