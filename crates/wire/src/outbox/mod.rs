@@ -67,7 +67,7 @@ enum Item {
     Object(Arc<Header>),
     Drop { name: ObjectName },
     End { scope: Scope },
-    Progress { to: Version },
+    Progress { to: Version, scopes: Arc<[Scope]> },
 }
 
 /// What is needed to send something once more, and to know what an ack means.
@@ -86,6 +86,8 @@ pub enum Settled {
         resource: Resource,
         /// The version.
         version: Version,
+        /// The scopes that it holds at this version.
+        scopes: Arc<[Scope]>,
     },
     /// The node could not take this object. It is set aside.
     SetAside {
@@ -393,9 +395,11 @@ fn put(
 fn meaning(sent: Sent, fate: Fate) -> Option<Settled> {
     let Sent { resource, item } = sent;
     match (item, fate) {
-        (Item::Progress { to: version }, Fate::Delivered) => {
-            Some(Settled::Reached { resource, version })
-        }
+        (Item::Progress { to, scopes }, Fate::Delivered) => Some(Settled::Reached {
+            resource,
+            version: to,
+            scopes,
+        }),
         (Item::Change(Change::Put { header, .. }) | Item::Object(header), Fate::Void(why)) => {
             let name = header.name.clone();
             Some(Settled::SetAside {

@@ -18,7 +18,7 @@ use super::resume::{Nonsense, Resumption};
 use crate::cut;
 use crate::digest::{Digest, Member};
 use crate::frame::{Frame, Holding, Reported, Staged, Tell, Welcome};
-use crate::outbox::{Outbox, Source};
+use crate::outbox::{Outbox, Settled, Source};
 use crate::report::{Collected, Taken};
 use crate::window::Limits;
 
@@ -316,7 +316,7 @@ impl Sender {
             .collect();
         let judged = judged.into_iter();
         let happenings = judged
-            .filter_map(|holding| self.judge_one(holding, source, now))
+            .flat_map(|holding| self.judge_one(holding, source, now))
             .collect();
         // What is staged is of use or not, by what is held.
         for staged in staged {
@@ -330,9 +330,11 @@ impl Sender {
         holding: Holding,
         source: &impl Compared,
         at: Duration,
-    ) -> Option<Happening> {
+    ) -> Vec<Happening> {
         let resource = &holding.resource;
-        let ring = source.ring(resource)?;
+        let Some(ring) = source.ring(resource) else {
+            return Vec::new();
+        };
         let wanted = self.outbox.wanted(resource).to_vec();
         let same = holding.epoch == source.epoch();
         // Versions of another epoch say nothing here.
@@ -345,6 +347,19 @@ impl Sender {
         });
         let doubtful = standing.is_none() && same && !holding.scopes.is_empty();
         let ahead = reached.clone().filter(|reached| reached > ring.now());
+        let ahead = ahead.map(|reached| Happening::Ahead {
+            resource: resource.clone(),
+            reached,
+        });
+        // What it said is what there was: as good as an ack.
+        let whole = standing.as_ref().filter(|at| at.parts.is_empty());
+        let stands = whole.map(|at| {
+            Happening::Settled(Settled::Reached {
+                resource: resource.clone(),
+                version: at.progress.clone(),
+                scopes: holding.scopes.clone().into(),
+            })
+        });
         self.outbox
             .stands(resource.clone(), standing, reached, holding.scopes);
         self.outbox.want(resource, &wanted);
@@ -352,10 +367,7 @@ impl Sender {
             self.outbox.ask(resource);
             self.ask(resource, Question::new(holding.objects, true, at));
         }
-        ahead.map(|reached| Happening::Ahead {
-            resource: resource.clone(),
-            reached,
-        })
+        stands.into_iter().chain(ahead).collect()
     }
 
     fn ask(&mut self, resource: &Resource, question: Question) {
