@@ -1,5 +1,7 @@
 //! The epoch of the cluster's history, in a record that all hubs share, and how a new one begins.
 
+use std::sync::Arc;
+
 use host::{Clock, secret};
 use tokio::sync::watch;
 use tracing::warn;
@@ -19,15 +21,30 @@ const ATTEMPTS_MAX: usize = 5;
 pub struct Epochs<R> {
     records: R,
     clock: Clock,
+    draw: Draw,
     begun: watch::Sender<u64>,
 }
+
+/// Draws a number that was never drawn before.
+pub type Draw = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 impl<R: Records + Clone> Epochs<R> {
     /// The epoch that the hubs of this cluster agree on. The first hub of all gives it a number.
     pub async fn open(records: R, clock: Clock) -> Result<Self, RecordError> {
+        let wall = clock.clone();
+        let draw = move || match secret::random().map(u64::from_le_bytes) {
+            Ok(random) => random,
+            Err(_) => wall.wall().as_nanosecond() as u64,
+        };
+        Self::open_drawing(records, clock, Arc::new(draw)).await
+    }
+
+    /// The same with numbers that `draw` gives.
+    pub async fn open_drawing(records: R, clock: Clock, draw: Draw) -> Result<Self, RecordError> {
         let epochs = Self {
             records,
             clock,
+            draw,
             begun: watch::Sender::new(0),
         };
         let epoch = epochs.agreed(None).await?;
@@ -93,10 +110,8 @@ impl<R: Records + Clone> Epochs<R> {
     /// A record with an epoch that never was. Epochs are told apart, never compared.
     fn fresh(&self, found: Option<Record>) -> (Record, u64) {
         let wall = self.clock.wall();
-        let random = secret::random().map(u64::from_le_bytes);
-        let epoch = random.unwrap_or_else(|_| wall.as_nanosecond() as u64);
         // It stands in JSON and in frames: half of all numbers are enough.
-        let epoch = (epoch >> 1).max(1);
+        let epoch = ((self.draw)() >> 1).max(1);
         let mut record = Record::new(Resource::ConfigMaps, RECORD, "epoch")
             .with(EPOCH, epoch.to_string())
             .with(SINCE, wall.to_string());
