@@ -97,6 +97,7 @@ impl Agent {
         for resource in damaged {
             warn!(%resource, "damaged on disk: asking for it again");
         }
+        self.keep.discard_staged().await.map_err(Unlinked::Store)?;
         let number = self.keep.next_session().await.map_err(Unlinked::Store)?;
         let hello = Hello {
             oldest: PROTOCOL_OLDEST,

@@ -1,5 +1,6 @@
 //! The node's store, as a session needs it: what is held is told, and pieces of cuts are stored.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -78,6 +79,17 @@ impl Keep {
             self.replica.forget(resource.clone()).await?;
         }
         Ok(damaged)
+    }
+
+    /// Discards what is staged: a session stages everything anew, and what it does not want any more
+    /// must not stay on the disk.
+    pub async fn discard_staged(&self) -> Result<(), Refusal> {
+        let staged = self.reader().staged().into_iter();
+        let resources: BTreeSet<Resource> = staged.map(|(resource, _)| resource).collect();
+        for resource in resources {
+            self.replica.unstage(resource, None).await?;
+        }
+        Ok(())
     }
 
     /// The number of the next session: on disk, and higher than any before it.

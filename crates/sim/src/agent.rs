@@ -313,7 +313,10 @@ impl Running {
             self.come_back(Attempt::Failed, around);
             return Ok(());
         }
-        let number = self.ask(machine, around, |keep| at_once(keep.next_session()))?;
+        let number = self.ask(machine, around, |keep| {
+            at_once(keep.discard_staged())?;
+            at_once(keep.next_session())
+        })?;
         let session = match number {
             Ok(number) => number,
             Err(refusal) if !self.keep.reader().is_writable() => {

@@ -251,11 +251,17 @@ impl Follow {
         }
     }
 
-    /// What is wanted and not held is staged; what is staged and not wanted is not.
+    /// What is wanted and not held is staged; what is staged and not wanted ends, so that nothing of
+    /// it stays on the node's disk.
     fn settle_starts(&mut self, ring: &Ring) {
         let wanted = &self.wanted;
-        self.starting
-            .retain(|starting| wanted.contains(&starting.scope));
+        let unwanted = |starting: &mut Starting| !wanted.contains(&starting.scope);
+        for Starting { scope, at, .. } in self.starting.extract_if(.., unwanted) {
+            let ends = [&self.held, &self.doubtful, &self.ending];
+            if at != Cursor::Start && !ends.iter().any(|ends| ends.contains(&scope)) {
+                self.ending.push(scope);
+            }
+        }
         for scope in wanted {
             let starts = self.starting.iter().any(|start| start.scope == *scope);
             // What is ending, ends first.
