@@ -166,7 +166,13 @@ impl Hub {
         match told {
             Told::Changed(resource, applied) => self.changed(resource, applied),
             Told::Advanced(_) => {}
-            Told::Listed(resource, Relisted::InOrder(applied)) => self.changed(resource, applied),
+            Told::Listed(resource, Relisted::InOrder(applied)) => {
+                self.changed(resource, applied);
+                // It may have brought bytes that were missing, of what did not change.
+                if keep(resource) == Keep::Wanted {
+                    self.sessions.ring_all(Word::View);
+                }
+            }
             Told::Listed(resource, _) => self.listed(resource),
             Told::Frozen(resource) => self.input(resource, Input::Frozen),
             Told::Thawed(resource) => self.input(resource, Input::Complete),
@@ -176,6 +182,11 @@ impl Hub {
     }
 
     fn changed(&self, resource: &Resource, applied: &[Applied]) {
+        // A change may bring the bytes for which a view waited, or end the wait for them.
+        let word = match keep(resource) {
+            Keep::All => Word::Changed,
+            Keep::Wanted => Word::View,
+        };
         for Applied { before, after } in applied {
             let gone = before.as_ref().filter(|_| after.is_none());
             let changed = match (after, gone) {
@@ -186,7 +197,7 @@ impl Hub {
             self.heed(&changed);
             let views = self.views.read();
             for header in [before, after].into_iter().flatten() {
-                self.ring(views.holders(resource, header), Word::Changed);
+                self.ring(views.holders(resource, header), word);
             }
         }
         let unsaid = self.unsaid.fetch_add(applied.len(), Ordering::Relaxed) + applied.len();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use object::{Header, ObjectName, Resource, Scope};
-use store::replica::{Cut, CutEnd, Onto, Refusal, Reset, Stage, Until};
+use store::replica::{Cut, CutEnd, Misbehaved, Onto, Refusal, Reset, Stage, Until};
 use store::{Reader, Replica};
 use wire::digest::Digest;
 use wire::frame::Holding;
@@ -108,7 +108,17 @@ impl Keep {
     /// Stores what a session hands on, in its order. Returns the number that is stored by that.
     pub async fn store(&self, task: Stored, begun: &mut Begun) -> Result<u64, Refusal> {
         match task {
-            Stored::Piece(piece) => self.store_piece(piece, begun).await,
+            Stored::Piece(piece) => {
+                let resource = piece.resource.clone();
+                let stored = self.store_piece(piece, begun).await;
+                if let Err(Refusal::Misbehaved(misbehaved)) = &stored
+                    && cannot_be_joined(misbehaved)
+                {
+                    // Asked for again and again, it would be refused again and again.
+                    self.replica.forget(resource).await?;
+                }
+                stored
+            }
             Stored::Document {
                 number,
                 name,
@@ -211,6 +221,24 @@ fn last_resets(parts: Vec<Replaced>, begun: &mut Begun) -> Vec<Reset> {
         drops: part.drops,
     });
     staged.chain(last).collect()
+}
+
+/// Whether what the hub has and what is held here belong to two histories: a backup of the cluster
+/// was restored, and nobody noticed. Then what is held is forgotten, and sent anew.
+fn cannot_be_joined(misbehaved: &Misbehaved) -> bool {
+    match misbehaved {
+        Misbehaved::OutOfOrder { .. }
+        | Misbehaved::OutsideScopes { .. }
+        | Misbehaved::ProgressBackwards { .. }
+        | Misbehaved::ResetWithoutVersion { .. }
+        | Misbehaved::EpochWithoutReset { .. } => true,
+        // These would come again as they are.
+        Misbehaved::Twice { .. }
+        | Misbehaved::TooManyScopes { .. }
+        | Misbehaved::TooLarge { .. }
+        | Misbehaved::NoDocument { .. }
+        | Misbehaved::TooManyDocuments => false,
+    }
 }
 
 fn onto(onto: inbox::Onto) -> Onto {

@@ -241,6 +241,11 @@ impl Cluster {
         true
     }
 
+    /// Whether a backup was ever restored.
+    pub(crate) fn was_restored(&self) -> bool {
+        !self.past.is_empty()
+    }
+
     /// What was in these scopes at a version, by name and bytes, in the history that had it so:
     /// whether it is this.
     pub(crate) fn was(

@@ -107,7 +107,11 @@ impl Question {
         (outbox, source): (&mut Outbox, &impl Compared),
     ) -> Option<Outcome> {
         let bits = self.bits;
-        let now = source.ring(resource)?.now().clone();
+        // Another history of the cluster began meanwhile: the session is about to end.
+        let Some(ring) = source.ring(resource) else {
+            return Some(Outcome::Unclear);
+        };
+        let now = ring.now().clone();
         if self.may_be_right() && !outbox.is_even(resource, source) {
             return Some(Outcome::Unclear);
         }
