@@ -168,6 +168,8 @@ impl Hub {
             Told::Advanced(_) => {}
             Told::Listed(resource, Relisted::InOrder(applied)) => {
                 self.changed(resource, applied);
+                // What was frozen is complete again, and views may shrink.
+                self.input(resource, Input::Complete);
                 // It may have brought bytes that were missing, of what did not change.
                 if keep(resource) == Keep::Wanted {
                     self.sessions.ring_all(Word::View);
