@@ -31,6 +31,10 @@ pub(crate) struct Around {
     pub(crate) revoked: BTreeSet<&'static str>,
     /// What hubs were told is on the disk of an agent: its epoch and version.
     pub(crate) acked: Vec<BTreeMap<Resource, (u64, Version)>>,
+    /// How often the disk of each agent was replaced.
+    pub(crate) disks: Vec<u64>,
+    /// Resources of which an agent may lack something that was given up.
+    pub(crate) lacks: Vec<BTreeSet<Resource>>,
     /// Epochs are drawn from here.
     epochs: Arc<AtomicU64>,
     /// Nothing bad happens any more.
@@ -57,6 +61,8 @@ impl Around {
             listening: vec![false; hubs],
             revoked: BTreeSet::new(),
             acked: vec![BTreeMap::new(); agents],
+            disks: vec![0; agents],
+            lacks: vec![BTreeSet::new(); agents],
             epochs: Arc::default(),
             healed: false,
         }
@@ -71,8 +77,15 @@ impl Around {
     /// An agent opens a link to a hub.
     pub(crate) fn open(&mut self, agent: usize, hub: usize) -> u64 {
         self.links_made += 1;
-        self.links.insert(self.links_made, Link::new(agent, hub));
+        let link = Link::new(agent, hub, self.disks[agent]);
+        self.links.insert(self.links_made, link);
         self.links_made
+    }
+
+    /// The disk of an agent is another one: what was known of it says nothing.
+    pub(crate) fn replaced(&mut self, agent: usize) {
+        self.disks[agent] += 1;
+        self.acked[agent].clear();
     }
 
     /// Forgets links that neither end has.

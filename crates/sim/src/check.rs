@@ -61,6 +61,7 @@ impl Machine {
         // I2, I5, I6, I7: at a Progress it is what there was then.
         if let Some(standing) = &holding.standing
             && standing.parts.as_slice().is_empty()
+            && !around.lacks[self.number].contains(resource)
         {
             let at = number(&standing.progress);
             let same = around.cluster.was(resource, &holding.scopes, at, &rows);

@@ -162,7 +162,7 @@ impl World {
         let machine = &mut self.machines[which];
         machine.disk = disk::restored(copy);
         machine.forget();
-        self.around.acked[which].clear();
+        self.around.replaced(which);
     }
 
     fn hurt_hub(&mut self) {

@@ -11,6 +11,8 @@ const MESSAGES_MAX: usize = 8;
 pub(crate) struct Link {
     pub(crate) agent: usize,
     pub(crate) hub: usize,
+    /// Which disk the agent had when it opened it.
+    pub(crate) disk: u64,
     pub(crate) down: Pipe,
     pub(crate) up: Pipe,
     /// Whether each end still has it.
@@ -42,10 +44,11 @@ pub(crate) struct Path {
 }
 
 impl Link {
-    pub(crate) fn new(agent: usize, hub: usize) -> Self {
+    pub(crate) fn new(agent: usize, hub: usize, disk: u64) -> Self {
         Self {
             agent,
             hub,
+            disk,
             down: Pipe::default(),
             up: Pipe::default(),
             agent_has: true,

@@ -15,7 +15,7 @@ use wire::window::Limits;
 use crate::around::Around;
 use crate::hub::Running;
 use crate::link::Said;
-use crate::objects::NODES;
+use crate::objects::{self, NODES};
 use crate::trace::trace;
 
 /// Bytes of frames that are put into one message.
@@ -39,10 +39,13 @@ pub(crate) struct Session {
 
 pub(crate) struct Talk {
     agent: usize,
+    disk: u64,
     node: Arc<str>,
     pub(crate) number: u64,
     bell: Arc<Bell>,
     pub(crate) sender: Sender,
+    /// Whether something was given up in it: until it is compared, the node may lack that.
+    voids: bool,
     /// In which epoch it began. It does not outlive it.
     epoch: u64,
 }
@@ -187,10 +190,12 @@ impl Talk {
         bell.ring(Word::View);
         Ok(Self {
             agent,
+            disk: around.links[&id].disk,
             node,
             number,
             bell,
             sender: Sender::new(welcome, hello.holdings, (LIMITS, Patience::HUB), now),
+            voids: false,
             epoch: hub.hub.look(|cache| cache.epoch()),
         })
     }
@@ -235,6 +240,11 @@ impl Talk {
                     happenings.extend(happened);
                     let Some(frame) = frame else { break };
                     trace(|| format!("  -> {} {}", self.node, crate::talk::frame(&frame)));
+                    if matches!(frame, Frame::Void { .. }) {
+                        self.voids = true;
+                        around.seen.note("void");
+                        around.lacks[self.agent].extend(objects::resources());
+                    }
                     frame.encode(&mut message);
                 }
                 Ok::<(), Ended>(())
@@ -282,7 +292,12 @@ impl Talk {
                 Happening::Settled(Settled::Reached { resource, version }) => {
                     around.seen.note("reached");
                     let acked = (self.epoch, version.clone());
-                    around.acked[self.agent].insert(resource.clone(), acked);
+                    if around.disks[self.agent] == self.disk {
+                        around.acked[self.agent].insert(resource.clone(), acked);
+                    }
+                    if !self.voids {
+                        around.lacks[self.agent].remove(resource);
+                    }
                 }
                 Happening::Settled(Settled::SetAside { resource, name }) => {
                     trace(|| format!("  set aside {resource} {name}"));
@@ -290,6 +305,9 @@ impl Talk {
                 }
                 Happening::Compared { even } => {
                     around.seen.note(if *even { "even" } else { "uneven" });
+                    if *even {
+                        around.lacks[self.agent].clear();
+                    }
                 }
                 _ => {}
             }

@@ -177,7 +177,7 @@ impl Follow {
         }
         self.paged = !items.is_empty();
         if items.is_empty() {
-            items = self.cut(ring);
+            items = self.whole_cut(resource, ring, source);
         }
         if items.is_empty() {
             items = self.page(resource, source);
@@ -185,9 +185,45 @@ impl Follow {
         }
         // That there is no further page may be what a cut waited for.
         match items.is_empty() {
-            true => self.cut(ring),
+            true => self.whole_cut(resource, ring, source),
             false => items,
         }
+    }
+
+    /// The cut that is due, once the bytes of everything in it are there: those of an object that
+    /// nobody needed a moment ago may be on their way.
+    fn whole_cut(&mut self, resource: &Resource, ring: &Ring, source: &impl Source) -> Vec<Item> {
+        let items = self.cut(ring);
+        let there = |item: &Item| match item {
+            Item::Object(header) | Item::Change(cut::Change::Put { header, .. }) => {
+                source.bytes(resource, header).is_some()
+            }
+            _ => true,
+        };
+        match items.iter().all(there) {
+            true => items,
+            false => {
+                self.abandon();
+                Vec::new()
+            }
+        }
+    }
+
+    /// The bytes of an object that was to be staged are gone. Stages its scope anew, unless it
+    /// changed since: then it comes with the reset. Says whether it does.
+    pub(super) fn stage_anew(&mut self, header: &Header, ring: &Ring) -> bool {
+        let mut anew = false;
+        for starting in &mut self.starting {
+            let since = Standing::complete(starting.since.clone());
+            let scopes = std::slice::from_ref(&starting.scope);
+            let touched = cut::touched(ring, scopes, &since, ring.now()).unwrap_or_default();
+            let changed = touched.iter().any(|touched| touched.name == header.name);
+            if starting.scope.contains(header) && starting.repairs.is_none() && !changed {
+                *starting = Starting::new(&starting.scope, ring.now());
+                anew = true;
+            }
+        }
+        anew
     }
 
     /// Notes what was sent.
@@ -371,6 +407,13 @@ impl Starting {
             Cursor::End | Cursor::Shown => return Vec::new(),
         };
         let page = source.page(resource, &self.scope, after);
+        if page
+            .iter()
+            .any(|header| source.bytes(resource, header).is_none())
+        {
+            // They are on their way.
+            return Vec::new();
+        }
         let scope = self.scope.clone();
         let mut items = vec![Item::Stage { scope, from }];
         if page.is_empty() && from == From::Staged {

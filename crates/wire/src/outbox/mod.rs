@@ -152,7 +152,7 @@ impl Outbox {
             let item = self.queue.pop_front()?;
             let sent = Sent { resource, item };
             let Some(delivery) = delivery(&sent, source, Whole::IfNeeded) else {
-                self.miss(&sent);
+                self.miss(&sent, source);
                 continue;
             };
             if let Some(follow) = self.follows.get_mut(&sent.resource) {
@@ -230,12 +230,21 @@ impl Outbox {
         false
     }
 
-    /// The object has changed since, and its old bytes are gone. What is staged is complete without
-    /// it: what changed meanwhile comes with the reset. The rest of a cut is made anew.
-    fn miss(&mut self, sent: &Sent) {
-        let follow = self.follows.get_mut(&sent.resource);
-        if let Some(follow) = follow.filter(|follow| follow.is_in_cut()) {
+    /// The bytes of an object are gone. If it has changed since, what is staged is complete without
+    /// it: what changed meanwhile comes with the reset. If not, they will be there again, and its
+    /// scope is staged anew. The rest of a cut is made anew in any case.
+    fn miss(&mut self, sent: &Sent, source: &impl Source) {
+        let Some(follow) = self.follows.get_mut(&sent.resource) else {
+            return;
+        };
+        if follow.is_in_cut() {
             follow.abandon();
+            self.queue.clear();
+            return;
+        }
+        if let (Item::Object(header), Some(ring)) = (&sent.item, source.ring(&sent.resource))
+            && follow.stage_anew(header, ring)
+        {
             self.queue.clear();
         }
     }
