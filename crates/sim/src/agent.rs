@@ -10,6 +10,7 @@ use host::{Clock, Times};
 use jiff::Timestamp;
 use object::{Resource, Scope};
 use store::disk::lossy::LossyDisk;
+use store::replica::Refusal;
 use store::{Options, Replica};
 use wire::frame::{Hello, Holding};
 use wire::session::{PROTOCOL_NEWEST, PROTOCOL_OLDEST};
@@ -367,6 +368,7 @@ impl Closed {
                     _ => Attempt::SentAway { wait },
                 }
             }
+            Self::NotStored(Refusal::Misbehaved(_)) => Attempt::Lost { lasted },
             Self::NotStored(_) => Attempt::SentAway { wait: STORE_WAIT },
             Self::Lost | Self::Silent => Attempt::Lost { lasted },
         }

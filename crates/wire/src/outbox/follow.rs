@@ -53,6 +53,8 @@ struct Starting {
     at: Cursor,
     /// What makes of what is held what there was then. Nothing is staged in that case.
     repairs: Option<Repairs>,
+    /// Whether something of it may lie on the node's disk that nobody is shown.
+    laid: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -108,10 +110,12 @@ impl Follow {
         {
             let own = repairs.iter().filter(|(name, _)| may_have(scope, name));
             let own = own.map(|(name, end)| (name.clone(), end.clone()));
-            self.starting.retain(|starting| starting.scope != *scope);
+            let same = |starting: &mut Starting| starting.scope == *scope;
+            let laid = self.starting.extract_if(.., same).any(|it| it.laid);
             self.starting.push(Starting {
                 at: Cursor::End,
                 repairs: Some(own.collect()),
+                laid,
                 ..Starting::new(scope, since)
             });
         }
@@ -219,7 +223,7 @@ impl Follow {
             let touched = cut::touched(ring, scopes, &since, ring.now()).unwrap_or_default();
             let changed = touched.iter().any(|touched| touched.name == header.name);
             if starting.scope.contains(header) && starting.repairs.is_none() && !changed {
-                *starting = Starting::new(&starting.scope, ring.now());
+                starting.begin_anew(ring.now());
                 anew = true;
             }
         }
@@ -282,7 +286,7 @@ impl Follow {
         }
         for starting in &mut self.starting {
             if !known(&starting.since) {
-                *starting = Starting::new(&starting.scope, ring.now());
+                starting.begin_anew(ring.now());
             }
         }
     }
@@ -292,9 +296,9 @@ impl Follow {
     fn settle_starts(&mut self, ring: &Ring) {
         let wanted = &self.wanted;
         let unwanted = |starting: &mut Starting| !wanted.contains(&starting.scope);
-        for Starting { scope, at, .. } in self.starting.extract_if(.., unwanted) {
+        for Starting { scope, laid, .. } in self.starting.extract_if(.., unwanted) {
             let ends = [&self.held, &self.doubtful, &self.ending];
-            if at != Cursor::Start && !ends.iter().any(|ends| ends.contains(&scope)) {
+            if laid && !ends.iter().any(|ends| ends.contains(&scope)) {
                 self.ending.push(scope);
             }
         }
@@ -396,7 +400,16 @@ impl Starting {
             since: since.clone(),
             at: Cursor::Start,
             repairs: None,
+            laid: false,
         }
+    }
+
+    /// All of it is sent once more, as it is from now on.
+    fn begin_anew(&mut self, since: &Version) {
+        *self = Self {
+            laid: self.laid,
+            ..Self::new(&self.scope, since)
+        };
     }
 
     /// The next page of what is staged; nothing if that is all.
@@ -424,6 +437,7 @@ impl Starting {
             None => Cursor::End,
         };
         items.extend(page.into_iter().map(Item::Object));
+        self.laid |= !items.is_empty();
         items
     }
 
@@ -458,6 +472,7 @@ impl Starting {
                 }),
         );
         self.at = Cursor::Shown;
+        self.laid = true;
         items
     }
 }
