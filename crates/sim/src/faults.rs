@@ -265,7 +265,7 @@ impl World {
                 self.around.records.restore();
                 for hub in &mut self.hubs {
                     if let Some(running) = &mut hub.running {
-                        running.cut_watches();
+                        running.restored(self.around.cluster.history.revision);
                     }
                 }
                 self.say(if above { "restored above" } else { "restored" });

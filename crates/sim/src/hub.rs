@@ -50,6 +50,8 @@ pub(crate) struct Running {
     pub(crate) sessions: BTreeMap<u64, Session>,
     witnesses: Witnesses,
     rewound: bool,
+    /// Whether it knows a history of the cluster that is not the one that goes on.
+    pub(crate) outdated: bool,
     looks_at: Duration,
     fetches_at: Duration,
     tells_at: Duration,
@@ -129,6 +131,7 @@ impl Place {
             sessions: BTreeMap::new(),
             witnesses: Witnesses::default(),
             rewound: false,
+            outdated: false,
             looks_at: around.now + LOOK_EVERY,
             fetches_at: around.now,
             tells_at: around.now + PROGRESS_EVERY,
@@ -154,6 +157,17 @@ impl Running {
         let with = With { number, hub, times };
         let all = self.follows.iter_mut().chain(&mut self.later);
         all.for_each(|follow| follow.cut(&with));
+    }
+
+    /// The cluster was restored: what is known here may be of a history that ended.
+    pub(crate) fn restored(&mut self, revision: u64) {
+        self.cut_watches();
+        let cache = self.hub.cache().read();
+        let later = |resource: &Resource| {
+            let known = cache.version(resource);
+            known.is_some_and(|known| objects::number(known) > revision)
+        };
+        self.outdated |= cache.resources().any(later);
     }
 
     fn follow(&mut self, around: &mut Around) {
@@ -262,6 +276,7 @@ impl Running {
         let number = self.number;
         trace(|| format!("hub{number} begins epoch {epoch}"));
         around.seen.note("epoch");
+        self.outdated = false;
         self.hub.begin(epoch);
         self.epochs.begin(epoch);
         self.follows.iter_mut().for_each(Follow::drop_stream);

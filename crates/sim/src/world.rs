@@ -88,6 +88,10 @@ impl World {
             hub.turn(&mut self.around);
         }
         self.publish();
+        let mut running = self.hubs.iter().filter_map(|hub| hub.running.as_ref());
+        if running.all(|hub| !hub.outdated) {
+            self.around.cluster.held_up = false;
+        }
         for machine in &mut self.machines {
             machine.turn(&mut self.around);
             machine.check(&mut self.around);
