@@ -7,7 +7,14 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::config::value::{Connections, Grace, History, Listen, LogFormat, LogLevel, ServerName};
+use crate::cloud::CloudFlags;
+use crate::config::value::{
+    Connections, Grace, History, Listen, LogFormat, LogLevel, Nodes, PoolName, ServerName, Ttl,
+};
+use crate::edge::EdgeFlags;
+use crate::status::StatusFlags;
+use edge::join::Hub;
+use wire::join::NodeName;
 
 /// Keeps each edge node's part of a Kubernetes cluster present, current and usable on the node.
 #[derive(Parser)]
@@ -24,6 +31,9 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) log: LogFlags,
+    /// End when standard input ends: how `holdfast up` takes its hub and agents with it
+    #[arg(long, global = true, hide = true)]
+    pub(crate) until_stdin_ends: bool,
 }
 
 /// What to do.
@@ -31,6 +41,26 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a small Kubernetes-compatible cluster on this machine
     Up(Box<UpFlags>),
+    /// Run a hub beside a cluster: it keeps what nodes need on the nodes
+    Cloud(Box<CloudFlags>),
+    /// Run the agent on a node: it keeps the node's part of the cluster on its disk
+    Edge(Box<EdgeFlags>),
+    /// Tell how nodes are doing: connected or not, in sync or not, and since when
+    Status(Box<StatusFlags>),
+    /// Let nodes join: make, list and revoke tokens
+    Token {
+        #[command(subcommand)]
+        command: TokenCommand,
+        #[command(flatten)]
+        cluster: ClusterFlags,
+    },
+    /// Revoke nodes, and take it back
+    Node {
+        #[command(subcommand)]
+        command: NodeCommand,
+        #[command(flatten)]
+        cluster: ClusterFlags,
+    },
     /// Work with configuration files
     Config {
         #[command(subcommand)]
@@ -58,6 +88,90 @@ pub(crate) enum ConfigCommand {
         /// The file
         file: PathBuf,
     },
+}
+
+/// What to do with join tokens.
+#[derive(Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token that lets one node join once, and print how
+    #[command(after_help = TOKEN_CREATE_HELP)]
+    Create(TokenFlags),
+    /// Show all tokens: whom they are for, until when, and who used them
+    List {
+        /// How to print them
+        #[arg(short, long, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
+        output: Output,
+    },
+    /// Remove a token, so that nobody can join with it
+    Revoke {
+        /// The part of the token before its dot
+        id: String,
+    },
+}
+
+/// The flags of `holdfast token create`.
+#[derive(Args)]
+pub(crate) struct TokenFlags {
+    /// The node that may join; if it has joined before, it may do so again
+    #[arg(
+        long,
+        required_unless_present = "pool",
+        conflicts_with = "pool",
+        value_name = "NAME"
+    )]
+    pub(crate) node: Option<NodeName>,
+    /// The pool in which a new node of any free name may join
+    #[arg(long, value_name = "POOL")]
+    pub(crate) pool: Option<PoolName>,
+    /// How long the token is good, from 1m to 720h
+    #[arg(
+        long,
+        default_value = "1h",
+        allow_hyphen_values = true,
+        value_name = "DURATION"
+    )]
+    pub(crate) ttl: Ttl,
+    /// Write the token to this file (mode 0600) instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// A hub, for the command that is printed; may be repeated
+    #[arg(long = "hub", value_name = "HOST:PORT")]
+    pub(crate) hubs: Vec<Hub>,
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
+    pub(crate) output: Output,
+}
+
+/// What to do with nodes.
+#[derive(Subcommand)]
+pub(crate) enum NodeCommand {
+    /// Cut a node off: every certificate that it has is void from now on
+    Revoke {
+        /// The node
+        name: NodeName,
+        /// Why, for whoever looks later
+        #[arg(long, default_value = "", value_name = "WORDS")]
+        reason: String,
+    },
+    /// Take a revocation back: certificates that it voided are good again
+    Unrevoke {
+        /// The node
+        name: NodeName,
+    },
+}
+
+/// Which cluster a command is about.
+#[derive(Args)]
+pub(crate) struct ClusterFlags {
+    /// The kubeconfig of the cluster [default: the service account, if in a pod]
+    #[arg(
+        long,
+        global = true,
+        env = "KUBECONFIG",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    pub(crate) kubeconfig: Option<PathBuf>,
 }
 
 /// How an answer is printed.
@@ -144,6 +258,24 @@ pub(crate) struct UpFlags {
         value_name = "DURATION"
     )]
     pub(crate) history: Option<History>,
+    /// How many nodes run beside the API, each an agent with a store of its own, and a hub for
+    /// them; 0 for the API alone [default: 3]
+    #[arg(
+        long,
+        env = "HOLDFAST_NODES",
+        hide_env_values = true,
+        allow_hyphen_values = true,
+        value_name = "COUNT"
+    )]
+    pub(crate) nodes: Option<Nodes>,
+    /// The address and port of the hub; port 0 takes a free one [default: 127.0.0.1:8443]
+    #[arg(
+        long,
+        env = "HOLDFAST_HUB_LISTEN",
+        hide_env_values = true,
+        value_name = "IP:PORT"
+    )]
+    pub(crate) hub_listen: Option<Listen>,
 }
 
 /// The flags that say how the log looks.
@@ -208,6 +340,8 @@ Examples:
   holdfast up --ephemeral               the same, with its objects in memory only
   holdfast config check holdfast.yaml   is this file right?
   holdfast up --config holdfast.yaml    start with it
+  holdfast token create --node edge-7   let a node join
+  holdfast node revoke edge-7           cut it off
 
 Exit codes:
   0  done
@@ -226,6 +360,15 @@ Each setting is taken from its flag, else from its environment variable, else fr
 from its default. docs/operating/configuration.md lists them all.
 
 Exit codes: 0 stopped as asked, 1 failed while running, 2 wrong usage or configuration.";
+
+const TOKEN_CREATE_HELP: &str = "\
+Examples:
+  holdfast token create --node edge-7 --token-file edge-7.token --hub hub.example:8443
+  holdfast token create --pool shop --ttl 24h > shop.token
+
+The token is a secret and goes to the file or to standard output. Bring it to the node in a file; it
+is never part of a command. The printed command pins the authority of the hubs, so that the node
+trusts no other.";
 
 const COMPLETIONS_HELP: &str = "\
 Examples:

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use object::{ObjectName, Resource};
+use object::{Header, ObjectName, Resource};
 use wire::frame::{Frame, MESSAGE_BYTES_MAX, frames};
 use wire::inbox::{Action, Held, Inbox};
 
@@ -22,6 +22,12 @@ impl Held for Shelf {
     }
     fn document(&self, _: &str) -> Option<Bytes> {
         None
+    }
+    fn covers(&self, _: &Resource, header: &Header) -> bool {
+        header.labels.is_empty()
+    }
+    fn fits(&self, _: &Header, bytes: usize) -> bool {
+        bytes < 1_000
     }
 }
 

@@ -10,7 +10,7 @@ mod yaml; // bytes -> text with places
 
 use std::path::{Path, PathBuf};
 
-use value::{Connections, Grace, History, Listen, LogFormat, LogLevel, ServerName};
+use value::{Connections, Grace, History, Listen, LogFormat, LogLevel, Nodes, ServerName};
 use yaml::{Document, Place, Setting};
 
 /// A configuration file, read and checked. What it does not mention is `None`.
@@ -23,6 +23,8 @@ pub(crate) struct File {
     pub(crate) connections_max: Option<Connections>,
     pub(crate) shutdown_grace: Option<Grace>,
     pub(crate) history: Option<History>,
+    pub(crate) nodes: Option<Nodes>,
+    pub(crate) hub_listen: Option<Listen>,
     pub(crate) log_format: Option<LogFormat>,
     pub(crate) log_level: Option<LogLevel>,
 }
@@ -95,6 +97,8 @@ fn check(document: Document) -> Result<File, Problem> {
         connections_max: parsed("limits.connections", limits.connections.as_ref())?,
         shutdown_grace: parsed("shutdownGrace", document.shutdown_grace.as_ref())?,
         history: parsed("history", document.history.as_ref())?,
+        nodes: parsed("nodes", document.nodes.as_ref())?,
+        hub_listen: parsed("hubListen", document.hub_listen.as_ref())?,
         log_format: parsed("log.format", log.format.as_ref())?,
         log_level: parsed("log.level", log.level.as_ref())?,
     })

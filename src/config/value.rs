@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use cloud::join::token::{TTL_MAX, TTL_MIN};
 use jiff::SignedDuration;
+use wire::join::NodeName;
 
 /// Why a value is refused, and what would do instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,6 +102,21 @@ impl FromStr for Connections {
     }
 }
 
+/// How many nodes an embedded cluster has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Nodes(pub(crate) u32);
+
+impl FromStr for Nodes {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        match text.parse() {
+            Ok(count @ 0..=100) => Ok(Nodes(count)),
+            _ => Err(Wrong(format!("{text:?} is not a number from 0 to 100"))),
+        }
+    }
+}
+
 /// How long open requests have to end when the program stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grace(pub(crate) Duration);
@@ -134,6 +151,40 @@ impl FromStr for History {
         duration_within(text, bounds)
             .map(History)
             .ok_or_else(|| Wrong::duration(text, "1s to 24h, such as 30m"))
+    }
+}
+
+/// How long a join token is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ttl(pub(crate) SignedDuration);
+
+impl FromStr for Ttl {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let bounds = TTL_MIN..=TTL_MAX;
+        let ttl: Option<SignedDuration> = text.parse().ok();
+        ttl.filter(|ttl| bounds.contains(ttl))
+            .map(Ttl)
+            .ok_or_else(|| Wrong::duration(text, "1m to 720h, such as 24h"))
+    }
+}
+
+/// The name of a pool: it has the form of a node's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PoolName(pub(crate) String);
+
+impl FromStr for PoolName {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        match text.len() <= 63 && text.parse::<NodeName>().is_ok() {
+            true => Ok(PoolName(text.to_owned())),
+            false => Err(Wrong(format!(
+                "{text:?} is not the name of a pool: lower-case letters, digits, '-' and '.', at \
+                 most 63"
+            ))),
+        }
     }
 }
 

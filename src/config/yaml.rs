@@ -19,6 +19,8 @@ pub(super) struct Document {
     pub(super) server_names: Option<Vec<Setting>>,
     pub(super) shutdown_grace: Option<Setting>,
     pub(super) history: Option<Setting>,
+    pub(super) nodes: Option<Setting>,
+    pub(super) hub_listen: Option<Setting>,
     pub(super) limits: Option<Limits>,
     pub(super) log: Option<Log>,
 }

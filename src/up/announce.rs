@@ -5,28 +5,42 @@ use std::path::Path;
 
 use tracing::info;
 
+use super::family::Node;
 use crate::failure::print;
 
 /// Says that the cluster is ready, and the three commands to try.
-pub(crate) fn ready(address: SocketAddr, kubeconfig: &Path) -> anyhow::Result<()> {
+pub(crate) fn ready(address: SocketAddr, kubeconfig: &Path, nodes: &[Node]) -> anyhow::Result<()> {
     info!(%address, kubeconfig = %kubeconfig.display(), "ready");
-    print(&text(kubeconfig))?;
+    print(&text(kubeconfig, nodes))?;
     Ok(())
 }
 
-fn text(kubeconfig: &Path) -> String {
-    format!(
+fn text(kubeconfig: &Path, nodes: &[Node]) -> String {
+    let mut text = format!(
         "
 The cluster is ready. Try:
 
   export KUBECONFIG={}
   kubectl create namespace demo
   kubectl get namespaces
-
-Ctrl-C stops it.
 ",
         quoted(&kubeconfig.to_string_lossy())
-    )
+    );
+    if let Some(node) = nodes.first() {
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        let home = quoted(&node.data_dir.to_string_lossy());
+        text.push_str(&format!(
+            "
+Agents run on {}. How they are doing, and what one of them holds on its disk:
+
+  holdfast status
+  holdfast status --agent {home}
+",
+            names.join(", ")
+        ));
+    }
+    text.push_str("\nCtrl-C stops it.\n");
+    text
 }
 
 /// A word as a shell takes it.

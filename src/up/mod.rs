@@ -1,11 +1,13 @@
 //! `holdfast up`: a small Kubernetes-compatible cluster on this machine, with nothing else needed.
 
 mod announce; // what to try next
+mod family; // the hub and the agents, as programs of their own
 mod identity; // the authority, the certificates and keys of the cluster
 mod kubeconfig; // how kubectl finds it
 mod serve; // where the API is started
 mod settings; // flags, environment, file and defaults -> one answer each
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -16,7 +18,9 @@ use tracing::info;
 
 use crate::cli::{LogFlags, UpFlags};
 use crate::failure::Failure;
+use crate::life::told_twice;
 use crate::{config, log};
+use family::Family;
 use identity::Identity;
 use serve::Cluster;
 use settings::{Settings, Surroundings};
@@ -43,6 +47,11 @@ pub(crate) fn run(flags: UpFlags, log_flags: LogFlags) -> Result<(), Failure> {
     ended
 }
 
+/// Where an embedded cluster of this user keeps its data, if nobody says otherwise.
+pub(crate) fn default_data_dir() -> Option<PathBuf> {
+    settings::default_data_dir(&Surroundings::of_this_process())
+}
+
 /// The whole life of a cluster, on one screen.
 async fn cluster(settings: Settings) -> anyhow::Result<()> {
     let clock = Clock::machine();
@@ -62,31 +71,34 @@ async fn cluster(settings: Settings) -> anyhow::Result<()> {
         identity.renewal(settings.data_dir.clone(), address, shutdown.clone()),
     );
     let grace = settings.shutdown_grace;
+    let data_dir = settings.data_dir.clone();
+    let (nodes, hub_listen) = (settings.nodes, settings.hub_listen);
     serve::start(
         Cluster {
             settings,
             identity,
             listener,
-            clock,
+            clock: clock.clone(),
         },
         &mut tasks,
     )
     .await?;
 
-    announce::ready(address, &kubeconfig)?;
+    let family = Family {
+        data_dir,
+        kubeconfig: kubeconfig.clone(),
+        hub_listen,
+        nodes,
+    };
+    let nodes = match nodes {
+        0 => Vec::new(),
+        _ => family.start(&mut tasks, &clock).await?,
+    };
+    announce::ready(address, &kubeconfig, &nodes)?;
     tokio::select! {
         joined = tasks.join(grace) => joined?,
         () = told_twice(&mut signals, &shutdown) => bail!("stopped at once, as asked"),
     }
     info!("stopped");
     Ok(())
-}
-
-/// Says the shutdown at the first signal and returns at the second: a person who presses Ctrl-C
-/// twice means it, and nothing acknowledged is lost by it.
-async fn told_twice(signals: &mut Signals, shutdown: &Shutdown) {
-    let signal = signals.next().await;
-    info!(signal, "stopping; again to stop at once");
-    shutdown.trigger();
-    signals.next().await;
 }

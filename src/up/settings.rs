@@ -22,6 +22,10 @@ pub(crate) struct Settings {
     pub(crate) server_names: Vec<ServerName>,
     pub(crate) connections_max: u32,
     pub(crate) shutdown_grace: Duration,
+    /// How many nodes run beside the API, with a hub.
+    pub(crate) nodes: u32,
+    /// Where the hub listens for them.
+    pub(crate) hub_listen: SocketAddr,
     /// How long changes are kept; nothing for what the store thinks right.
     pub(crate) history: Option<Duration>,
 }
@@ -81,10 +85,8 @@ impl Settings {
                 .as_ref()
                 .context("the current directory is gone; give --data-dir as an absolute path")?
                 .join(path),
-            None => around
-                .data_home()
-                .context("there is no home directory to keep data in; give --data-dir")?
-                .join("holdfast"),
+            None => default_data_dir(around)
+                .context("there is no home directory to keep data in; give --data-dir")?,
         };
         let storage = match flags.ephemeral.or(file.ephemeral).unwrap_or(false) {
             true => Storage::Memory,
@@ -100,9 +102,22 @@ impl Settings {
             server_names: flags.server_names.or(file.server_names).unwrap_or_default(),
             connections_max: connections_max.map_or(DEFAULT_CONNECTIONS, |count| count.0),
             shutdown_grace: shutdown_grace.map_or(DEFAULT_GRACE, |grace| grace.0),
+            nodes: flags
+                .nodes
+                .or(file.nodes)
+                .map_or(DEFAULT_NODES, |count| count.0),
+            hub_listen: flags
+                .hub_listen
+                .or(file.hub_listen)
+                .map_or(DEFAULT_HUB_LISTEN, |listen| listen.0),
             history: flags.history.or(file.history).map(|history| history.0),
         })
     }
+}
+
+/// Where data is kept if nobody says otherwise.
+pub(crate) fn default_data_dir(around: &Surroundings) -> Option<PathBuf> {
+    Some(around.data_home()?.join("holdfast"))
 }
 
 /// How the log looks, by the same precedence.
@@ -117,6 +132,9 @@ pub(crate) fn log_style(flags: &LogFlags, file: &config::File) -> Style {
 }
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 6443);
+const DEFAULT_HUB_LISTEN: SocketAddr =
+    SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8443);
+const DEFAULT_NODES: u32 = 3;
 const DEFAULT_CONNECTIONS: u32 = 10_000;
 const DEFAULT_GRACE: Duration = Duration::from_secs(10);
 

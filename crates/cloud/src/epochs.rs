@@ -120,11 +120,7 @@ impl<R: Records + Clone> Epochs<R> {
     }
 
     /// A record with an epoch that never was. Epochs are told apart, never compared.
-    fn fresh(
-        &self,
-        found: Option<&Record>,
-        past: impl Iterator<Item = u64>,
-    ) -> (Record, u64) {
+    fn fresh(&self, found: Option<&Record>, past: impl Iterator<Item = u64>) -> (Record, u64) {
         let wall = self.clock.wall();
         let mut past: Vec<u64> = past.collect();
         past.dedup();

@@ -1,13 +1,14 @@
 //! What all sessions of a hub share: the cache, the views, and who is woken by what.
 //!
-//! What the cluster says is in the cache when [`Hub::hear`] is told of it. From there it goes to the
-//! views, and the sessions that it concerns are woken; what they send, they read themselves.
+//! What the cluster says is in the cache when [`Hub::hear`] is told of it. From there it goes to
+//! the views, and the sessions that it concerns are woken; what they send, they read themselves.
 //!
 //! Of two locks the views' is taken first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use host::Times;
 use object::{Header, ObjectName, Resource, Scope};
@@ -18,6 +19,7 @@ use wire::session::{Happening, Sender};
 
 use crate::cache::{Applied, Cache, Keep, Limits, Relisted, State};
 use crate::ledger::Ledger;
+use crate::nodes::{Leases, Register};
 use crate::owners::Owners;
 use crate::sessions::{Sessions, Word};
 use crate::talk::Desk;
@@ -34,6 +36,7 @@ pub struct Hub {
     views: RwLock<Views>,
     sessions: Sessions,
     owners: Mutex<Owners>,
+    register: Register,
     ledger: Ledger,
     /// Resources that the cluster does not have.
     unserved: Mutex<BTreeSet<Resource>>,
@@ -66,6 +69,7 @@ impl Hub {
             views: RwLock::new(views),
             sessions: Sessions::default(),
             owners: Mutex::default(),
+            register: Register::new(Leases::default()),
             ledger: Ledger::default(),
             unserved: Mutex::default(),
             learned: Notify::new(),
@@ -75,6 +79,12 @@ impl Hub {
             happenings,
         };
         (hub, heard)
+    }
+
+    /// Whether leases of nodes are kept alive. They are, if nobody says otherwise.
+    pub fn with_leases(mut self, leases: Leases) -> Self {
+        self.register = Register::new(leases);
+        self
     }
 
     /// The objects of the cluster.
@@ -90,6 +100,19 @@ impl Hub {
     /// Which hub has which node.
     pub fn owners(&self) -> &Mutex<Owners> {
         &self.owners
+    }
+
+    /// The nodes that are registered for their agents.
+    pub fn register(&self) -> &Register {
+        &self.register
+    }
+
+    /// For how long nothing was heard of a node.
+    pub fn silent_for(&self, node: &str) -> Duration {
+        let heard = self.ledger.heard(node);
+        heard.map_or(Duration::MAX, |heard| {
+            self.times.now().saturating_sub(heard)
+        })
     }
 
     /// How each node is doing.
@@ -143,7 +166,7 @@ impl Hub {
     /// Bytes of an object came: who waits for them is woken.
     pub fn supplied(&self, resource: &Resource, name: &ObjectName) {
         let views = self.views.read();
-        let header = self.cache.read().header(resource, name).cloned();
+        let header = self.cache.read().header(resource, name);
         if let Some(header) = header {
             self.ring(views.holders(resource, &header), Word::View);
         }
@@ -328,7 +351,8 @@ impl Desk for Hub {
     }
 
     fn carried(&self, node: &str, received: usize, sent: usize) {
-        self.ledger.carried(node, received, sent);
+        self.ledger
+            .carried(node, (received, sent), self.times.now());
     }
 
     fn looks(&self, node: &str, sender: &Sender) {

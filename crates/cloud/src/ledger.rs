@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use object::{ObjectName, Resource};
@@ -31,6 +32,7 @@ struct Entry {
     sessions: u64,
     received_bytes: u64,
     sent_bytes: u64,
+    heard: Option<Duration>,
     even: Option<(bool, Timestamp)>,
     aside: BTreeMap<(Resource, ObjectName), Box<str>>,
     aside_more: u64,
@@ -55,6 +57,8 @@ struct Session {
 pub struct Began {
     /// Its number.
     pub number: u64,
+    /// When, since the start of the program.
+    pub at: Duration,
     /// From where.
     pub remote: Box<str>,
     /// The agent's program and release.
@@ -131,6 +135,7 @@ impl Ledger {
         let mut nodes = self.nodes.lock();
         let entry = nodes.entry(Arc::clone(node)).or_default();
         entry.sessions += 1;
+        entry.heard = Some(began.at);
         entry.left = None;
         // What was set aside is found anew, or was put right.
         entry.aside.clear();
@@ -208,11 +213,19 @@ impl Ledger {
     }
 
     /// Bytes were carried.
-    pub fn carried(&self, node: &str, received: usize, sent: usize) {
+    pub fn carried(&self, node: &str, (received, sent): (usize, usize), now: Duration) {
         if let Some(entry) = self.nodes.lock().get_mut(node) {
             entry.received_bytes += received as u64;
             entry.sent_bytes += sent as u64;
+            if received > 0 {
+                entry.heard = Some(now);
+            }
         }
+    }
+
+    /// When something was last heard of a node, if ever.
+    pub fn heard(&self, node: &str) -> Option<Duration> {
+        self.nodes.lock().get(node)?.heard
     }
 
     /// How a session looks now.

@@ -9,7 +9,7 @@ use store::replica::Refusal;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
-use wire::frame::{Hello, Reason};
+use wire::frame::{Hello, Machine, REGISTER_NODE, Reason};
 use wire::session::{Ended, PROTOCOL_NEWEST, PROTOCOL_OLDEST};
 
 use crate::join::{Hub, Identity};
@@ -35,6 +35,30 @@ pub struct Agent {
     pub times: Times,
     /// The program and its release, for people.
     pub program: Box<str>,
+    /// The machine that it runs on.
+    pub machine: Machine,
+    /// Who registers the node in the cluster.
+    pub registration: Registration,
+}
+
+/// Who registers a node in the cluster and keeps its lease alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Registration {
+    /// The hub, for this agent.
+    #[default]
+    Hub,
+    /// A kubelet on the node, or nobody.
+    Elsewhere,
+}
+
+impl Registration {
+    /// What a hello says of it.
+    fn features(self) -> u64 {
+        match self {
+            Self::Hub => REGISTER_NODE,
+            Self::Elsewhere => 0,
+        }
+    }
 }
 
 /// Why an agent gives up.
@@ -97,15 +121,15 @@ impl Agent {
         for resource in damaged {
             warn!(%resource, "damaged on disk: asking for it again");
         }
-        self.keep.discard_staged().await.map_err(Unlinked::Store)?;
         let number = self.keep.next_session().await.map_err(Unlinked::Store)?;
         let hello = Hello {
             oldest: PROTOCOL_OLDEST,
             newest: PROTOCOL_NEWEST,
             session: number,
-            features: 0,
+            features: self.registration.features(),
             program: self.program.clone(),
             holdings: self.keep.holdings(),
+            machine: self.machine.clone(),
         };
         info!(hub = hub.address(), session = number, "link open");
         let beside = (&self.times, &*self.status);

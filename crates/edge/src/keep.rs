@@ -1,16 +1,18 @@
 //! The node's store, as a session needs it: what is held is told, and pieces of cuts are stored.
 
-use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use object::{Header, ObjectName, Resource, Scope};
-use store::replica::{Cut, CutEnd, Misbehaved, Onto, Refusal, Reset, Stage, Until};
+use store::replica::{Cut, CutEnd, Misbehaved, Onto, Refusal, Reset, Stage, Until, fits};
 use store::{Reader, Replica};
-use wire::digest::Digest;
+use wire::digest::{Digest, content_hash};
 use wire::frame::Holding;
 use wire::inbox::{self, Complete, Held, Piece, Replaced};
 use wire::session::Kept;
+
+use crate::status;
 
 /// The store of a node. Cheap to clone.
 #[derive(Clone)]
@@ -72,6 +74,39 @@ impl Keep {
             .collect()
     }
 
+    /// What is held, resource by resource, for people.
+    pub fn held(&self) -> Vec<status::Held> {
+        let all = self.holdings().into_iter();
+        all.map(|holding| status::Held {
+            resource: holding.resource.to_string(),
+            version: holding.standing.map(|at| at.progress.to_string()),
+            objects: holding.objects,
+            scopes: holding.scopes.len(),
+        })
+        .collect()
+    }
+
+    /// Every object that is held, a line each: resource, name, uid, version and a hash of its
+    /// bytes. Two dumps are the same if and only if the same is held.
+    pub fn dump(&self) -> String {
+        let reader = self.reader();
+        let mut out = String::new();
+        for resource in reader.resources() {
+            for row in reader.rows(&resource) {
+                let name = &row.header.name;
+                let bytes = reader.object(&resource, name).ok().flatten();
+                let hash = bytes.map(|object| content_hash(&object.bytes));
+                let (uid, version) = (&row.header.uid, &row.header.version);
+                // Writing to a string does not fail.
+                let _ = match hash {
+                    Some(hash) => writeln!(out, "{resource} {name} {uid} {version} {hash:016x}"),
+                    None => writeln!(out, "{resource} {name} {uid} {version} unreadable"),
+                };
+            }
+        }
+        out
+    }
+
     /// Forgets what is damaged: it is not served, and must be sent again. Returns what that was.
     pub async fn forget_damaged(&self) -> Result<Vec<Resource>, Refusal> {
         let damaged = self.reader().damaged();
@@ -81,19 +116,12 @@ impl Keep {
         Ok(damaged)
     }
 
-    /// Discards what is staged: a session stages everything anew, and what it does not want any more
-    /// must not stay on the disk.
-    pub async fn discard_staged(&self) -> Result<(), Refusal> {
-        let staged = self.reader().staged().into_iter();
-        let resources: BTreeSet<Resource> = staged.map(|(resource, _)| resource).collect();
-        for resource in resources {
-            self.replica.unstage(resource, None).await?;
-        }
-        Ok(())
-    }
-
-    /// The number of the next session: on disk, and higher than any before it.
+    /// The number of the next session: on disk, and higher than any before it. What was staged
+    /// belongs to the one before and goes.
     pub async fn next_session(&self) -> Result<u64, Refusal> {
+        for (resource, scope) in self.reader().staged() {
+            self.replica.unstage(resource, Some(scope)).await?;
+        }
         let before = self.reader().document(SESSION);
         let before = before.ok().flatten().and_then(|bytes| {
             let digits = std::str::from_utf8(&bytes).ok()?;
@@ -142,6 +170,10 @@ impl Keep {
         let number = piece.number;
         let whole = piece.complete == Complete::Yes;
         let Some(aim) = piece.aim else {
+            for scope in piece.unstaged {
+                let resource = piece.resource.clone();
+                self.replica.unstage(resource, Some(scope)).await?;
+            }
             self.stage(&piece.resource, piece.epoch, piece.resets)
                 .await?;
             return Ok(number);
@@ -263,6 +295,14 @@ impl Held for Keep {
 
     fn document(&self, name: &str) -> Option<Bytes> {
         self.reader().document(name).ok().flatten()
+    }
+
+    fn covers(&self, resource: &Resource, header: &Header) -> bool {
+        self.reader().contains(resource, header)
+    }
+
+    fn fits(&self, header: &Header, bytes: usize) -> bool {
+        fits(header, bytes)
     }
 }
 

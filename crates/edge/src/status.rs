@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use host::metrics::{Kind, Metrics};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -116,5 +117,42 @@ impl Status {
             received_bytes: self.received_bytes.load(Ordering::Relaxed),
             resources,
         }
+    }
+}
+
+impl Report {
+    /// The same as Prometheus' text.
+    pub fn metrics(&self) -> String {
+        let mut all = Metrics::default();
+        let connected = (
+            "holdfast_agent_connected",
+            "Whether there is a session with a hub.",
+        );
+        all.one(Kind::Gauge, connected, u64::from(self.connected));
+        let sessions = ("holdfast_agent_sessions_total", "Sessions so far.");
+        all.one(Kind::Counter, sessions, self.sessions);
+        let ends = (
+            "holdfast_agent_session_ends_total",
+            "Sessions that ended, by reason.",
+        );
+        let by_reason = self
+            .session_ends
+            .iter()
+            .map(|(reason, count)| (*reason, *count));
+        all.each(Kind::Counter, ends, "reason", by_reason);
+        let sent = ("holdfast_agent_sent_bytes_total", "Bytes of messages sent.");
+        all.one(Kind::Counter, sent, self.sent_bytes);
+        let received = (
+            "holdfast_agent_received_bytes_total",
+            "Bytes of messages received.",
+        );
+        all.one(Kind::Counter, received, self.received_bytes);
+        let objects = ("holdfast_agent_objects", "Objects on disk.");
+        let by_resource = self
+            .resources
+            .iter()
+            .map(|held| (&held.resource, held.objects));
+        all.each(Kind::Gauge, objects, "resource", by_resource);
+        all.text()
     }
 }

@@ -16,6 +16,9 @@ pub mod tls; // certificates -> rustls configurations
 pub mod listen; // a port -> accepted, authenticated connections
 pub mod dial; // an address -> a connection, plain or encrypted
 pub mod http; // a connection -> one request and its answer
+pub mod child; // a program that we start and look after
+pub mod metrics; // numbers as Prometheus' text
+pub mod glass; // a look into a running program
 pub mod websocket; // a connection -> whole messages, both ways
 
 pub use chain::chain;
@@ -23,3 +26,12 @@ pub use clock::Clock;
 pub use shutdown::Shutdown;
 pub use tasks::{Crowd, Tasks};
 pub use times::Times;
+
+/// What this machine is called, in lower case; nothing if it has no name.
+pub fn name() -> Option<String> {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .to_lowercase();
+    (!name.is_empty()).then_some(name)
+}

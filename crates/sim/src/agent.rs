@@ -314,10 +314,7 @@ impl Running {
             self.come_back(Attempt::Failed, around);
             return Ok(());
         }
-        let number = self.ask(machine, around, |keep| {
-            at_once(keep.discard_staged())?;
-            at_once(keep.next_session())
-        })?;
+        let number = self.ask(machine, around, |keep| at_once(keep.next_session()))?;
         let session = match number {
             Ok(number) => number,
             Err(refusal) if !self.keep.reader().is_writable() => {
@@ -337,6 +334,7 @@ impl Running {
             features: 0,
             program: "sim".into(),
             holdings: self.keep.holdings(),
+            machine: wire::frame::Machine::default(),
         };
         let link = around.open(machine.number, hub);
         let talk = Talk::new(link, hello, self.times.now());

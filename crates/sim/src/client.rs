@@ -95,7 +95,14 @@ impl Client {
             Err(refused) => panic!("{}: {refused}", self.node),
         };
         let rows = page.rows.iter().map(|row| known(row)).collect();
-        trace(|| format!("{} lists {} at {}", self.node, self.resource(), page.version));
+        trace(|| {
+            format!(
+                "{} lists {} at {}",
+                self.node,
+                self.resource(),
+                page.version
+            )
+        });
         self.watch = Some(reader.watch(&self.want, &page.version).unwrap());
         self.state = Some(State {
             version: page.version.clone(),
@@ -164,13 +171,24 @@ impl Client {
         let What::Changed { before, after } = &event.what else {
             panic!("{node} {resource}: not for watchers");
         };
-        let (before, after) = (before.as_ref().filter(inside), after.as_ref().filter(inside));
+        let (before, after) = (
+            before.as_ref().filter(inside),
+            after.as_ref().filter(inside),
+        );
         trace(|| format!("{node} sees {resource}@{at}"));
-        assert!(*at > state.version, "{node} {resource}: {at} after {}", state.version);
+        assert!(
+            *at > state.version,
+            "{node} {resource}: {at} after {}",
+            state.version
+        );
         state.version = at.clone();
         if let Some(before) = before {
             let (name, was) = known(before);
-            assert_eq!(state.rows.remove(&name), Some(was), "{node} {resource} before {at}");
+            assert_eq!(
+                state.rows.remove(&name),
+                Some(was),
+                "{node} {resource} before {at}"
+            );
         }
         if let Some(after) = after {
             let (name, is) = known(after);

@@ -167,7 +167,10 @@ impl World {
 
     fn hurt_hub(&mut self) {
         let which = self.around.chance.below(HUBS);
-        let (pause, silent) = (self.around.chance.millis(30_000), self.around.chance.one_in(2));
+        let (pause, silent) = (
+            self.around.chance.millis(30_000),
+            self.around.chance.one_in(2),
+        );
         let starts_at = self.around.now + self.around.chance.millis(8_000);
         let place = &mut self.hubs[which];
         let what = match self.around.chance.below(3) {
@@ -308,7 +311,9 @@ impl World {
         let years = self.around.chance.below(21) as i64 - 10;
         let wall = jiff::Timestamp::from_second(1_800_000_000 + years * 31_536_000).unwrap();
         match self.around.chance.below(2) {
-            0 => self.hubs[self.around.chance.below(HUBS)].hands.set_wall(wall),
+            0 => self.hubs[self.around.chance.below(HUBS)]
+                .hands
+                .set_wall(wall),
             _ => {
                 let which = self.around.chance.below(self.machines.len());
                 self.machines[which].hands.set_wall(wall);

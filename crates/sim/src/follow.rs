@@ -131,9 +131,7 @@ impl Follow {
             }
             Act::Watch(from) => {
                 let next = server::watch(around, with.number, &self.resource, &from)?;
-                let told = self
-                    .follower
-                    .watch_started(&mut with.cache().write(), now);
+                let told = self.follower.watch_started(&mut with.cache().write(), now);
                 self.stream = Stream::Watch(next);
                 Ok(told.into_iter().collect())
             }

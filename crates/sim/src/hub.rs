@@ -92,7 +92,8 @@ impl Place {
     }
 
     fn start(&mut self, around: &mut Around) {
-        let opened = Epochs::open_drawing(around.records.clone(), self.clock.clone(), around.draw());
+        let opened =
+            Epochs::open_drawing(around.records.clone(), self.clock.clone(), around.draw());
         let Ok(epochs) = at_once(opened) else {
             self.starts_at = around.now + Duration::from_secs(1);
             return;

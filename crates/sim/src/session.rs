@@ -257,7 +257,12 @@ impl Talk {
             if message.is_empty() {
                 return Ok(());
             }
-            around.links.get_mut(&id).unwrap().down.say(message, arrives);
+            around
+                .links
+                .get_mut(&id)
+                .unwrap()
+                .down
+                .say(message, arrives);
         }
     }
 
@@ -299,7 +304,7 @@ impl Talk {
                         around.lacks[self.agent].remove(resource);
                     }
                 }
-                Happening::Settled(Settled::SetAside { resource, name }) => {
+                Happening::Settled(Settled::SetAside { resource, name, .. }) => {
                     trace(|| format!("  set aside {resource} {name}"));
                     around.seen.note("set aside");
                 }
@@ -325,7 +330,10 @@ fn holding(holding: &wire::frame::Holding) -> String {
     let standing = holding.standing.as_ref();
     let standing = standing.map(|at| format!("{}+{}", at.progress, at.parts.as_slice().len()));
     let resource = &holding.resource;
-    format!("{resource} {standing:?} e{} {}", holding.epoch, holding.objects)
+    format!(
+        "{resource} {standing:?} e{} {}",
+        holding.epoch, holding.objects
+    )
 }
 
 fn away(reason: Reason, words: &str, wait_seconds: u64) -> Bye {

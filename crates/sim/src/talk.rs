@@ -110,7 +110,10 @@ impl Talk {
             let Some(next) = next else { return Ok(None) };
             self.storing = Some((next, around.now + machine.disk_delay));
         }
-        let done = self.storing.as_ref().is_some_and(|(_, at)| around.now >= *at);
+        let done = self
+            .storing
+            .as_ref()
+            .is_some_and(|(_, at)| around.now >= *at);
         let Some((task, _)) = self.storing.take_if(|_| done) else {
             return Ok(None);
         };
@@ -228,16 +231,32 @@ fn told(task: &Stored) -> String {
         return format!("{task:?}");
     };
     let change = |change: &wire::inbox::Change| match change {
-        wire::inbox::Change::Put(object) => format!("{}@{}", object.header.name, object.header.version),
+        wire::inbox::Change::Put(object) => {
+            format!("{}@{}", object.header.name, object.header.version)
+        }
         wire::inbox::Change::Delete { name, version, .. } => format!("-{name}@{version}"),
     };
     let changes: Vec<String> = piece.changes.iter().map(change).collect();
-    let resets: Vec<String> = piece.resets.iter().map(|reset| {
-        let puts = reset.puts.iter().map(|it| format!("{}@{}", it.header.name, it.header.version));
-        let puts: Vec<String> = puts.collect();
-        format!("{} onto {:?} {puts:?} -{:?}", reset.scope.range, reset.onto, reset.drops)
-    }).collect();
-    let ended: Vec<String> = piece.ended.iter().map(|scope| scope.range.to_string()).collect();
+    let resets: Vec<String> = piece
+        .resets
+        .iter()
+        .map(|reset| {
+            let puts = reset
+                .puts
+                .iter()
+                .map(|it| format!("{}@{}", it.header.name, it.header.version));
+            let puts: Vec<String> = puts.collect();
+            format!(
+                "{} onto {:?} {puts:?} -{:?}",
+                reset.scope.range, reset.onto, reset.drops
+            )
+        })
+        .collect();
+    let ended: Vec<String> = piece
+        .ended
+        .iter()
+        .map(|scope| scope.range.to_string())
+        .collect();
     format!(
         "{} {} to {:?} {:?}: {changes:?} {resets:?} end {ended:?}",
         piece.number, piece.resource, piece.aim, piece.complete

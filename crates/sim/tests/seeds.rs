@@ -59,7 +59,8 @@ fn whatever_happens_every_node_ends_with_its_view() {
     assert!(failed.is_empty(), "failed: {failed:?}");
     eprintln!("healed within {longest:?} at most");
     if std::env::var_os("SHOW").is_some() {
-        seen.all().for_each(|(what, count)| eprintln!("{count:9} {what}"));
+        seen.all()
+            .for_each(|(what, count)| eprintln!("{count:9} {what}"));
     }
     if count >= 500 {
         let missing = seen.missing();

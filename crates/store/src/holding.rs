@@ -70,6 +70,16 @@ impl Reader {
         }
     }
 
+    /// Whether an object with this header is in a scope that is held.
+    pub fn contains(&self, resource: &Resource, header: &Header) -> bool {
+        let slot = self.shared.table(&TableName::objects(resource));
+        slot.is_some_and(|slot| {
+            let table = slot.table.read();
+            let mut held = table.standing().scopes.iter();
+            held.any(|held| held.scope.contains(header))
+        })
+    }
+
     /// Looks at every object of a resource at one moment, by name. What looks must be quick: the
     /// writer waits for it.
     pub fn each(&self, resource: &Resource, look: &mut dyn FnMut(&Header)) {

@@ -59,8 +59,8 @@ impl Ring {
         }
     }
 
-    /// Takes in the next change. The oldest goes where there are too many.
-    pub fn push(&mut self, step: Step) -> Result<(), OutOfOrder> {
+    /// Takes in the next change. The oldest goes where there are too many, and is given back.
+    pub fn push(&mut self, step: Step) -> Result<Option<Step>, OutOfOrder> {
         if step.version <= self.now {
             return Err(OutOfOrder {
                 version: step.version,
@@ -69,12 +69,12 @@ impl Ring {
         }
         self.now = step.version.clone();
         self.steps.push_back(step);
-        if self.steps.len() > self.steps_max
-            && let Some(oldest) = self.steps.pop_front()
-        {
-            self.floor = oldest.version;
+        let oldest = self.steps.len() > self.steps_max;
+        let oldest = oldest.then(|| self.steps.pop_front()).flatten();
+        if let Some(oldest) = &oldest {
+            self.floor = oldest.version.clone();
         }
-        Ok(())
+        Ok(oldest)
     }
 
     /// Nothing happened up to this version.

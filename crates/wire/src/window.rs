@@ -8,6 +8,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::frame::Fault;
+
 /// How much may be on its way, and how patient the sender is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -43,6 +45,8 @@ pub struct Window<T> {
     first: u64,
     flight: VecDeque<Flight<T>>,
     bytes: usize,
+    /// The node has everything up to this number, on its disk or not.
+    received: u64,
 }
 
 #[derive(Debug)]
@@ -52,6 +56,8 @@ struct Flight<T> {
     sent: Duration,
     retries: u32,
     rejections: u32,
+    /// Whether it was sent again: whole, then.
+    again: bool,
     fate: Fate,
 }
 
@@ -61,7 +67,18 @@ pub enum Fate {
     /// The node has it.
     Delivered,
     /// It was given up.
-    Void,
+    Void(Why),
+}
+
+/// Why something was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The node does not take it.
+    Rejected(Fault),
+    /// The node did not answer, however often it was sent.
+    Unanswered,
+    /// It was to be sent again and is not there any more: something newer is.
+    Gone,
 }
 
 /// What is to be done about a delivery now.
@@ -101,6 +118,7 @@ impl<T> Window<T> {
             first: 1,
             flight: VecDeque::new(),
             bytes: 0,
+            received: 0,
         }
     }
 
@@ -128,6 +146,7 @@ impl<T> Window<T> {
             sent: now,
             retries: 0,
             rejections: 0,
+            again: false,
             fate: Fate::Delivered,
         });
         self.sent()
@@ -149,29 +168,64 @@ impl<T> Window<T> {
         Ok(settled)
     }
 
-    /// Takes a rejection. Nothing is to be done about what was settled before.
-    pub fn reject(&mut self, number: u64, now: Duration) -> Result<Option<Step<'_, T>>, NotSent> {
+    /// Notes that the node has everything up to this number, though perhaps not on its disk: there
+    /// is no point in sending it again.
+    pub fn receive(&mut self, number: u64) -> Result<(), NotSent> {
+        if number > self.sent() {
+            return Err(self.not_sent(number));
+        }
+        self.received = self.received.max(number);
+        Ok(())
+    }
+
+    /// Takes a rejection. Nothing is to be done about what was settled before. Who lacks a base
+    /// gets the whole, and that counts only from then on; what a node cannot take at all, it is not
+    /// sent again.
+    pub fn reject(
+        &mut self,
+        number: u64,
+        fault: Fault,
+        now: Duration,
+    ) -> Result<Option<Step<'_, T>>, NotSent> {
         if number > self.sent() || number == 0 {
             return Err(self.not_sent(number));
         }
-        let Some(index) = number.checked_sub(self.first) else {
-            return Ok(None);
-        };
         let rejections_max = self.limits.rejections;
-        let flight = usize::try_from(index)
-            .ok()
-            .and_then(|index| self.flight.get_mut(index));
-        let Some(flight) = flight.filter(|flight| flight.fate != Fate::Void) else {
+        let flight = self.on_its_way(number);
+        let Some(flight) = flight.filter(|flight| flight.fate == Fate::Delivered) else {
             return Ok(None);
         };
         flight.sent = now;
-        flight.rejections += 1;
+        let free = match fault {
+            Fault::NoBase | Fault::Different => !flight.again,
+            Fault::NoObject | Fault::TooLarge => {
+                flight.rejections = rejections_max;
+                false
+            }
+            Fault::OutOfOrder | Fault::NotStored | Fault::Other(_) => false,
+        };
+        flight.rejections = flight.rejections.saturating_add(u32::from(!free));
         let what = &flight.what;
-        if flight.rejections < rejections_max {
+        if flight.rejections < rejections_max || free {
+            flight.again = true;
             return Ok(Some(Step::Again { number, what }));
         }
-        flight.fate = Fate::Void;
+        flight.fate = Fate::Void(Why::Rejected(fault));
         Ok(Some(Step::Void { number, what }))
+    }
+
+    /// What was to be sent again is given up: it is not there any more.
+    pub fn give_up(&mut self, number: u64) {
+        if let Some(flight) = self.on_its_way(number)
+            && flight.fate == Fate::Delivered
+        {
+            flight.fate = Fate::Void(Why::Gone);
+        }
+    }
+
+    fn on_its_way(&mut self, number: u64) -> Option<&mut Flight<T>> {
+        let index = number.checked_sub(self.first)?;
+        self.flight.get_mut(usize::try_from(index).ok()?)
     }
 
     /// What is due now: the first that is not answered, if anything. A link keeps its order, so
@@ -184,6 +238,10 @@ impl<T> Window<T> {
             ..
         } = self.limits;
         let number = self.first;
+        // What the node has, it will answer to when it is stored.
+        if number <= self.received {
+            return None;
+        }
         let flight = self.flight.front_mut()?;
         // Where no later ping was answered, the link may be dead, or slow: then nothing is sent on
         // top of it.
@@ -194,9 +252,12 @@ impl<T> Window<T> {
         flight.retries += 1;
         let what = &flight.what;
         if flight.fate == Fate::Delivered && flight.retries <= retries {
+            flight.again = true;
             return Some(Step::Again { number, what });
         }
-        flight.fate = Fate::Void;
+        if flight.fate == Fate::Delivered {
+            flight.fate = Fate::Void(Why::Unanswered);
+        }
         Some(Step::Void { number, what })
     }
 
@@ -261,11 +322,11 @@ mod tests {
         for number in [2, u64::MAX] {
             assert_eq!(window.ack(number), Err(NotSent { number, sent: 1 }));
             assert_eq!(
-                window.reject(number, SECOND),
+                window.reject(number, Fault::NotStored, SECOND),
                 Err(NotSent { number, sent: 1 })
             );
         }
-        assert!(window.reject(0, SECOND).is_err());
+        assert!(window.reject(0, Fault::NotStored, SECOND).is_err());
         assert_eq!(window.len(), 1);
     }
 
@@ -279,19 +340,73 @@ mod tests {
                 number: 2,
                 what: &"poison",
             });
-            assert_eq!(window.reject(2, SECOND), Ok(again));
+            assert_eq!(window.reject(2, Fault::NotStored, SECOND), Ok(again));
         }
         let void = Some(Step::Void {
             number: 2,
             what: &"poison",
         });
-        assert_eq!(window.reject(2, SECOND), Ok(void));
-        assert_eq!(window.reject(2, SECOND), Ok(None));
+        assert_eq!(window.reject(2, Fault::NotStored, SECOND), Ok(void));
+        assert_eq!(window.reject(2, Fault::NotStored, SECOND), Ok(None));
+        let why = Fate::Void(Why::Rejected(Fault::NotStored));
         assert_eq!(
             window.ack(2),
-            Ok(vec![("a", Fate::Delivered), ("poison", Fate::Void)])
+            Ok(vec![("a", Fate::Delivered), ("poison", why)])
         );
-        assert_eq!(window.reject(1, SECOND), Ok(None));
+        assert_eq!(window.reject(1, Fault::NotStored, SECOND), Ok(None));
+    }
+
+    #[test]
+    fn who_lacks_a_base_gets_the_whole_and_only_that_counts() {
+        let mut window = window();
+        window.send("a", 1, SECOND);
+        // The first is free; with the whole in hand, nothing is.
+        for _ in 0..3 {
+            let again = window.reject(1, Fault::NoBase, SECOND);
+            assert!(matches!(again, Ok(Some(Step::Again { .. }))), "{again:?}");
+        }
+        let void = window.reject(1, Fault::Different, SECOND);
+        assert!(matches!(void, Ok(Some(Step::Void { .. }))), "{void:?}");
+    }
+
+    #[test]
+    fn what_a_node_can_never_take_is_void_at_once() {
+        for fault in [Fault::TooLarge, Fault::NoObject] {
+            let mut window = window();
+            window.send("a", 1, SECOND);
+            let void = window.reject(1, fault, SECOND);
+            assert!(matches!(void, Ok(Some(Step::Void { .. }))), "{void:?}");
+            let why = Fate::Void(Why::Rejected(fault));
+            assert_eq!(window.ack(1), Ok(vec![("a", why)]));
+        }
+    }
+
+    #[test]
+    fn what_the_node_has_is_not_sent_again_however_slow_its_disk_is() {
+        let mut window = window();
+        window.send("a", 1, SECOND);
+        window.send("b", 1, SECOND);
+        window.receive(1).unwrap();
+        assert_eq!(window.due(60 * SECOND, 50 * SECOND), None);
+        assert_eq!(window.receive(3), Err(NotSent { number: 3, sent: 2 }));
+        window.ack(1).unwrap();
+        // The one after it is missing, as far as anybody knows.
+        let again = Step::Again {
+            number: 2,
+            what: &"b",
+        };
+        assert_eq!(window.due(60 * SECOND, 50 * SECOND), Some(again));
+    }
+
+    #[test]
+    fn what_is_not_there_any_more_is_given_up() {
+        let mut window = window();
+        window.send("a", 1, SECOND);
+        window.reject(1, Fault::NoBase, SECOND).unwrap();
+        window.give_up(1);
+        window.give_up(7);
+        assert_eq!(window.reject(1, Fault::NoBase, SECOND), Ok(None));
+        assert_eq!(window.ack(1), Ok(vec![("a", Fate::Void(Why::Gone))]));
     }
 
     #[test]
@@ -325,6 +440,7 @@ mod tests {
             let due = window.due(now, now);
             assert!(matches!(due, Some(Step::Void { .. })), "{due:?}");
         }
-        assert_eq!(window.ack(1), Ok(vec![("a", Fate::Void)]));
+        let why = Fate::Void(Why::Unanswered);
+        assert_eq!(window.ack(1), Ok(vec![("a", why)]));
     }
 }

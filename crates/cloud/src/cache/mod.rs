@@ -14,6 +14,8 @@ mod table; // one resource: rows, ring, indexes, digest
 mod relist; // a list that is being read, beside what is there
 
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
@@ -113,6 +115,8 @@ pub struct Counts {
     pub bytes: usize,
     /// The same, packed, with what they are packed by.
     pub packed_bytes: usize,
+    /// The bytes of headers that are kept in short.
+    pub header_bytes: usize,
 }
 
 /// The objects of a cluster.
@@ -195,7 +199,7 @@ impl Cache {
     fn put(&mut self, resource: &Resource, object: Object) -> Result<Applied, Misfit> {
         let Object { header, bytes } = object;
         let header = Arc::new(header);
-        let before = self.header(resource, &header.name).cloned();
+        let before = self.header(resource, &header.name);
         let old = before
             .as_ref()
             .and_then(|before| self.bytes(resource, before));
@@ -257,25 +261,26 @@ impl Cache {
 
     /// The objects of a resource in any of these scopes, by scope and then by name, each once.
     pub fn headers(&self, resource: &Resource, scopes: &[Scope]) -> Vec<Arc<Header>> {
-        let table = self.tables.get(resource);
-        table.map_or_else(Vec::new, |table| table.within(scopes).cloned().collect())
+        let table = self.known(resource);
+        table.map_or_else(Vec::new, |table| table.within(scopes).collect())
     }
 
     /// The digest of the objects in any of these scopes, and how many there are.
     pub fn digest(&self, resource: &Resource, scopes: &[Scope]) -> (Digest, u64) {
-        let table = self.tables.get(resource);
+        let table = self.known(resource);
         table.map_or_else(Default::default, |table| table.digest_of(scopes))
     }
 
     /// An object as it is now.
-    pub fn header(&self, resource: &Resource, name: &ObjectName) -> Option<&Arc<Header>> {
-        self.tables.get(resource)?.header(name)
+    pub fn header(&self, resource: &Resource, name: &ObjectName) -> Option<Arc<Header>> {
+        self.known(resource)?.header(name)
     }
 
     /// An object's bytes as they are now, if they are kept.
     pub fn object(&self, resource: &Resource, name: &ObjectName) -> Option<(Arc<Header>, Bytes)> {
         let header = self.header(resource, name)?;
-        Some((header.clone(), self.bytes(resource, header)?))
+        let bytes = self.bytes(resource, &header)?;
+        Some((header, bytes))
     }
 
     /// Somebody needs an object's bytes from now on. Who asks twice must release twice.
@@ -297,13 +302,13 @@ impl Cache {
     /// The objects in a scope whose bytes are wanted and not there yet: each must be fetched and
     /// [supplied](Cache::supply) before the scope is sent to anybody.
     pub fn lacking(&self, resource: &Resource, scope: &Scope) -> Vec<ObjectName> {
-        let table = self.tables.get(resource);
+        let table = self.known(resource);
         table.map_or_else(Vec::new, |table| table.lacking(scope))
     }
 
     /// All objects of a resource whose bytes are wanted and not there yet.
     pub fn lacking_all(&self, resource: &Resource) -> Vec<ObjectName> {
-        let table = self.tables.get(resource);
+        let table = self.known(resource);
         table.map_or_else(Vec::new, Table::lacking_all)
     }
 
@@ -326,6 +331,12 @@ impl Cache {
         self.past.bytes()
     }
 
+    /// A resource of which there is a whole list.
+    fn known(&self, resource: &Resource) -> Option<&Table> {
+        let table = self.tables.get(resource);
+        table.filter(|table| table.ring.is_some())
+    }
+
     fn table_mut(&mut self, resource: &Resource) -> Option<&mut Table> {
         self.tables.get_mut(resource)
     }
@@ -336,11 +347,12 @@ impl Cache {
         if let Some(bytes) = self.recent.lock().take(resource, header) {
             return Some(bytes);
         }
-        let (newest, packed) = table.row(&header.name)?;
+        let row = table.row(&header.name)?;
+        let newest = row.header(&header.name);
         if newest.uid != header.uid {
             return None;
         }
-        let bytes = packed?.open()?;
+        let bytes = row.packed.as_ref()?.open()?;
         let bytes = match newest.version == header.version {
             true => bytes,
             false => self.past.open(resource, header, bytes)?,
@@ -370,7 +382,7 @@ impl Source for Cache {
     }
 
     fn bytes(&self, resource: &Resource, header: &Header) -> Option<Bytes> {
-        self.unpacked(self.tables.get(resource)?, header)
+        self.unpacked(self.known(resource)?, header)
     }
 
     fn page(
@@ -379,7 +391,7 @@ impl Source for Cache {
         scope: &Scope,
         after: Option<&ObjectName>,
     ) -> Vec<Arc<Header>> {
-        let table = self.tables.get(resource);
+        let table = self.known(resource);
         table.map_or_else(Vec::new, |table| table.page(scope, after))
     }
 }

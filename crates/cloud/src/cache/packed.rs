@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use object::Header;
+use object::header::Lifecycle;
+use object::{Header, Pairs};
 use wire::content::{pack, unpack};
 
 /// Roots of a resource. Beyond these, what is like none of them is packed by the nearest.
@@ -32,6 +33,23 @@ pub(super) struct Model {
     bytes: Box<[u8]>,
     length: u32,
     root: Option<Arc<Model>>,
+    common: Common,
+}
+
+/// What the headers of an owner's objects have in common.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Common {
+    pub(super) labels: Pairs,
+    pub(super) lifecycle: Option<Box<Lifecycle>>,
+}
+
+impl Common {
+    fn of(header: &Header) -> Self {
+        Self {
+            labels: header.labels.clone(),
+            lifecycle: header.lifecycle.clone(),
+        }
+    }
 }
 
 /// What the objects of one resource are like.
@@ -64,6 +82,11 @@ impl Packed {
         self.bytes.len()
     }
 
+    /// What the header has in common with its model's.
+    pub(super) fn common(&self) -> Option<&Common> {
+        self.like.as_ref().map(|model| &model.common)
+    }
+
     fn new(bytes: &[u8], like: Option<&Arc<Model>>) -> Self {
         let base = like.and_then(|model| model.open());
         let like = like.filter(|_| base.is_some()).cloned();
@@ -91,7 +114,7 @@ impl Packer {
         let lifecycle = header.lifecycle.as_deref();
         let owner = lifecycle.and_then(|lifecycle| lifecycle.owners.first());
         let Some(owner) = owner else {
-            let root = self.root(bytes);
+            let root = self.root(header, bytes);
             return Packed::new(bytes, Some(&root));
         };
         let model = self.models.get(&owner.uid).and_then(Weak::upgrade);
@@ -101,7 +124,7 @@ impl Packer {
                 return packed;
             }
         }
-        let model = self.model(bytes);
+        let model = self.model(header, bytes);
         self.prune();
         self.models
             .insert(owner.uid.clone(), Arc::downgrade(&model));
@@ -116,18 +139,19 @@ impl Packer {
         models + roots
     }
 
-    fn model(&mut self, bytes: &[u8]) -> Arc<Model> {
-        let root = self.root(bytes);
+    fn model(&mut self, header: &Header, bytes: &[u8]) -> Arc<Model> {
+        let root = self.root(header, bytes);
         let (bytes, length) = packed(bytes, &root.bytes);
         Arc::new(Model {
             bytes,
             length,
             root: Some(root),
+            common: Common::of(header),
         })
     }
 
     /// The root that these bytes are most like; they become one if they are like none.
-    fn root(&mut self, bytes: &[u8]) -> Arc<Model> {
+    fn root(&mut self, header: &Header, bytes: &[u8]) -> Arc<Model> {
         let size = |root: &Arc<Model>| packed(bytes, &root.bytes).0.len();
         let sizes = self.roots.iter().map(|root| (size(root), root));
         let best = sizes.min_by_key(|(size, _)| *size);
@@ -140,6 +164,7 @@ impl Packer {
             bytes: bytes.into(),
             length: bytes.len() as u32,
             root: None,
+            common: Common::of(header),
         });
         self.roots.push(root.clone());
         root

@@ -1,7 +1,8 @@
 //! A list that is being read, beside what is there: nothing of it is seen before all of it is.
 //!
 //! Of an object that is there already in the same version, only the name is noted, so that a list
-//! of what is known takes little room.
+//! of what is known takes little room. The first list is put in place as it comes: nothing can be
+//! asked of a resource before it is whole.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ impl Cache {
     /// A list of a resource begins. What an earlier one had read so far is dropped.
     pub fn list_started(&mut self, resource: &Resource) {
         if let Some(table) = self.table_mut(resource) {
+            table.drop_list();
             table.staged = Some(Staged::default());
         }
     }
@@ -51,7 +53,7 @@ impl Cache {
     /// The list comes to nothing.
     pub fn list_dropped(&mut self, resource: &Resource) {
         if let Some(table) = self.table_mut(resource) {
-            table.staged = None;
+            table.drop_list();
         }
     }
 
@@ -77,7 +79,11 @@ impl Cache {
         let Some(mut table) = self.tables.remove(resource) else {
             return Relisted::InOrder(Vec::new());
         };
-        let first = table.ring.is_none();
+        if table.ring.is_none() {
+            table.take_over(version, false);
+            self.tables.insert(resource.clone(), table);
+            return Relisted::First;
+        }
         let changes = table.changes();
         let in_order = table.note(&changes);
         for change in &changes {
@@ -85,10 +91,9 @@ impl Cache {
         }
         table.take_over(version, in_order);
         self.tables.insert(resource.clone(), table);
-        match (first, in_order) {
-            (true, _) => Relisted::First,
-            (false, true) => Relisted::InOrder(changes),
-            (false, false) => Relisted::Anew(changes),
+        match in_order {
+            true => Relisted::InOrder(changes),
+            false => Relisted::Anew(changes),
         }
     }
 
@@ -127,22 +132,30 @@ impl Cache {
 
 impl Table {
     fn list(&mut self, object: Object) {
-        let Object { header, bytes } = object;
-        let same = self
-            .header(&header.name)
-            .is_some_and(|old| is_same(old, &header));
-        let name = header.name.clone();
-        let row = match same {
+        let old = self.header(&object.header.name);
+        let row = match old.is_some_and(|old| is_same(&old, &object.header)) {
             true => {
                 // The bytes may have been wanted since.
-                let bytes = bytes.clone();
-                self.supply(&Object { header, bytes });
+                self.supply(&object);
                 None
             }
-            false => Some(self.make_row(Arc::new(header), &bytes)),
+            false => Some(self.make_row(&object)),
         };
-        if let Some(staged) = &mut self.staged {
-            staged.listed.insert(name, row);
+        match (&mut self.staged, row) {
+            (None, _) => {}
+            (Some(_), Some(row)) if self.ring.is_none() => self.insert(&object.header, row),
+            (Some(staged), row) => {
+                staged.listed.insert(object.header.name, row);
+            }
+        }
+    }
+
+    fn drop_list(&mut self) {
+        self.staged = None;
+        if self.ring.is_none() {
+            let trouble = self.trouble.take();
+            self.clear();
+            self.trouble = trouble;
         }
     }
 
@@ -153,21 +166,22 @@ impl Table {
     }
 
     fn went_back(&self) -> Option<(Version, Version)> {
-        let staged = self.staged.as_ref()?;
-        staged.listed.values().flatten().find_map(|row| {
-            let (found, known) = (&row.header, self.header(&row.header.name)?);
+        let staged = self.staged.as_ref().filter(|_| self.ring.is_some())?;
+        staged.listed.iter().find_map(|(name, row)| {
+            let (found, known) = (row.as_ref()?.header(name), self.header(name)?);
             let back = known.uid == found.uid && known.version > found.version;
             back.then(|| (known.version.clone(), found.version.clone()))
         })
     }
 
     fn missing(&self) -> Vec<Arc<Header>> {
-        let Some(staged) = &self.staged else {
+        let Some(staged) = self.staged.as_ref().filter(|_| self.ring.is_some()) else {
             return Vec::new();
         };
-        let missing = self.rows().map(|row| &row.header);
-        let missing = missing.filter(|header| !staged.listed.contains_key(&header.name));
-        missing.cloned().collect()
+        let missing = self
+            .rows()
+            .filter(|(name, _)| !staged.listed.contains_key(*name));
+        missing.map(|(name, row)| row.header(name)).collect()
     }
 
     /// What the list changes, by version where there is one.
@@ -175,10 +189,11 @@ impl Table {
         let staged = self
             .staged
             .iter()
-            .flat_map(|staged| staged.listed.values().flatten());
-        let puts = staged.map(|row| Applied {
-            before: self.header(&row.header.name).cloned(),
-            after: Some(row.header.clone()),
+            .flat_map(|staged| staged.listed.iter())
+            .filter_map(|(name, row)| Some((name, row.as_ref()?)));
+        let puts = staged.map(|(name, row)| Applied {
+            before: self.header(name),
+            after: Some(row.header(name)),
         });
         let gone = self.missing().into_iter().map(|header| Applied {
             before: Some(header),
@@ -227,8 +242,10 @@ impl Table {
             self.remove(&header.name);
         }
         let staged = self.staged.take().unwrap_or_default();
-        for row in staged.listed.into_values().flatten() {
-            self.insert(row);
+        for (name, row) in staged.listed {
+            if let Some(row) = row {
+                self.insert(&row.header(&name), row);
+            }
         }
         match &mut self.ring {
             Some(ring) if in_order => ring.advance(version),

@@ -1,7 +1,7 @@
 //! A list's bytes -> its items, one at a time, as they come.
 //!
-//! A list of ten thousand pods is fifty megabytes; what is kept of it here is the value that is being
-//! read and the chunk that it came in. The members of the list may stand in any order.
+//! A list of ten thousand pods is fifty megabytes; what is kept of it here is the value that is
+//! being read and the chunk that it came in. The members of the list may stand in any order.
 
 use bytes::{Buf, Bytes, BytesMut};
 

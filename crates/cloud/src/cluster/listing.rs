@@ -102,7 +102,8 @@ impl Listing {
 
     /// The version of the list, once [`Listing::next`] has given nothing.
     pub fn version(&self) -> Option<&Version> {
-        self.version.as_ref().filter(|_| self.next == Next::Nothing)
+        let over = self.page.is_none() && self.next == Next::Nothing;
+        self.version.as_ref().filter(|_| over)
     }
 
     async fn open(&mut self) -> Result<(Incoming, Cutter), Error> {

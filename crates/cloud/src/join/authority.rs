@@ -38,8 +38,8 @@ pub enum NoAuthority {
     Make(#[source] Error),
 }
 
-/// The authority that all hubs share. The first who asks makes it; of two at once, one is faster and
-/// the other takes that.
+/// The authority that all hubs share. The first who asks makes it; of two at once, one is faster
+/// and the other takes that.
 pub async fn shared(records: &impl Records, now: Timestamp) -> Result<Authority, NoAuthority> {
     for _ in 0..ATTEMPTS_MAX {
         let found = records.get(Resource::Secrets, LINK_CA).await;

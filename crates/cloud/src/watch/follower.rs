@@ -50,7 +50,7 @@ pub enum Failure {
 impl Failure {
     /// What an error means for the one who follows.
     pub fn of(error: &Error) -> Self {
-        let words = super::chain(error);
+        let words = host::chain(error);
         match error {
             Error::Refused(status) if status.is_expired() => Self::Expired,
             Error::Refused(status) => match (status.code, status.retry_after) {
@@ -325,7 +325,7 @@ impl Follower {
             return true;
         }
         let all = cache.headers(&self.resource, &[object::Scope::all()]);
-        guard::is_believed(all.iter(), missing.iter(), &self.lacked)
+        guard::is_believed(&all, &missing, &self.lacked)
     }
 
     fn applied(&mut self, applied: Result<Applied, Misfit>) -> Option<Told> {

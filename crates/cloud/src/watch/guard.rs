@@ -12,20 +12,24 @@ use object::{Header, ObjectName};
 /// Parts with fewer objects are too small to tell a mistake from a change of mind.
 const OBJECTS_MIN: usize = 10;
 
-/// Whether a list that lacks these of all objects can be believed. Those that another list lacked
-/// as well are.
-pub(super) fn is_believed<'h>(
-    all: impl Iterator<Item = &'h Arc<Header>>,
-    missing: impl Iterator<Item = &'h Arc<Header>>,
+/// Whether a list that lacks these of all objects can be believed. Those that the list before
+/// lacked as well are gone; but where that one lacked something which is there now, the two
+/// contradict each other, and it proves nothing.
+pub(super) fn is_believed(
+    all: &[Arc<Header>],
+    missing: &[Arc<Header>],
     lacked_before: &BTreeSet<ObjectName>,
 ) -> bool {
-    let mut parts: HashMap<Part<'h>, Count> = HashMap::new();
+    let names: BTreeSet<&ObjectName> = missing.iter().map(|header| &header.name).collect();
+    let agrees = lacked_before.iter().all(|name| names.contains(name));
+    let proven = |header: &Header| agrees && lacked_before.contains(&header.name);
+    let mut parts: HashMap<Part<'_>, Count> = HashMap::new();
     for header in all {
         for part in parts_of(header) {
             parts.entry(part).or_default().all += 1;
         }
     }
-    for header in missing.filter(|header| !lacked_before.contains(&header.name)) {
+    for header in missing.iter().filter(|header| !proven(header)) {
         for part in parts_of(header) {
             parts.entry(part).or_default().gone += 1;
         }

@@ -10,6 +10,8 @@ mod guard; // which lists are not believed at once
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod weather_tests;
 
 use std::pin::pin;
 use std::sync::Arc;

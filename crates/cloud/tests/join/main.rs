@@ -1,5 +1,7 @@
 //! Joining, renewing and being revoked: at the desk, and over a real connection.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod attempts; // who is refused, and what is used up by it
 mod connection; // the same through TLS and HTTP
 mod names; // who has a name

@@ -1,8 +1,8 @@
 //! Key, certificate and authority on the node's disk.
 //!
-//! The three are one file that is replaced in one step: whoever looks, also after a power cut, finds
-//! an identity that fits together. A key that waits for its certificate has a file of its own, so
-//! that a node which lost the answer asks again with the same key.
+//! The three are one file that is replaced in one step: whoever looks, also after a power cut,
+//! finds an identity that fits together. A key that waits for its certificate has a file of its
+//! own, so that a node which lost the answer asks again with the same key.
 
 use std::fs;
 use std::path::{Path, PathBuf};

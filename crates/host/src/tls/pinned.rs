@@ -1,5 +1,5 @@
-//! First contact: a client that knows nothing of a server but the pin of its authority, and a server
-//! that introduces its authority to such a client and to no other.
+//! First contact: a client that knows nothing of a server but the pin of its authority, and a
+//! server that introduces its authority to such a client and to no other.
 
 use std::fmt;
 use std::sync::Arc;

@@ -47,6 +47,13 @@ pub enum Delivery {
         /// What it is added to.
         from: From,
     },
+    /// What is staged for a scope is of no use any more.
+    Unstage {
+        /// The resource.
+        resource: Resource,
+        /// The scope.
+        scope: Scope,
+    },
     /// The content of a scope is replaced by what follows.
     Reset {
         /// The scope.
@@ -164,6 +171,11 @@ impl Delivery {
                 scope.encode(out);
                 put_number(out, from.number());
             }
+            Self::Unstage { resource, scope } => {
+                put_number(out, UNSTAGE);
+                put_resource(out, resource);
+                scope.encode(out);
+            }
             Self::Drop { name } => {
                 put_number(out, DROP);
                 put_text(out, name.as_str());
@@ -210,6 +222,10 @@ impl Delivery {
                 epoch: taker.number()?,
                 scope: Scope::decode(taker)?,
                 from: From::take(taker)?,
+            },
+            UNSTAGE => Self::Unstage {
+                resource: take_resource(taker)?,
+                scope: Scope::decode(taker)?,
             },
             DROP => Self::Drop {
                 name: take_name(taker)?,
@@ -263,3 +279,4 @@ const PROGRESS: u64 = 6;
 const DOCUMENT: u64 = 7;
 const DOCUMENT_GONE: u64 = 8;
 const STAGE: u64 = 9;
+const UNSTAGE: u64 = 10;

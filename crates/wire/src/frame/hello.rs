@@ -12,6 +12,10 @@ pub const HOLDINGS_MAX: usize = 1024;
 /// Scopes of one resource that a node may hold.
 pub const SCOPES_MAX: usize = 16 * 1024;
 
+/// A feature: the hub is to register the node in the cluster and to keep its lease alive, as a
+/// kubelet would.
+pub const REGISTER_NODE: u64 = 1;
+
 /// The agent's first words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
@@ -27,6 +31,20 @@ pub struct Hello {
     pub program: Box<str>,
     /// Where it stands, resource by resource.
     pub holdings: Vec<Holding>,
+    /// The machine that it runs on. An older agent does not say.
+    pub machine: Machine,
+}
+
+/// What an agent tells of its machine, in the words of Kubernetes' labels. It is a claim: nothing is
+/// decided by it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// What it is called.
+    pub host: Box<str>,
+    /// Its operating system, such as `linux`.
+    pub os: Box<str>,
+    /// Its processor, such as `arm64`.
+    pub arch: Box<str>,
 }
 
 /// Where a node stands with a resource.
@@ -79,6 +97,7 @@ impl Hello {
         for holding in &self.holdings {
             holding.encode(out);
         }
+        self.machine.encode(out);
     }
 
     pub(super) fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
@@ -90,13 +109,35 @@ impl Hello {
             return Err(Malformed);
         }
         let holdings = (0..count).map(|_| Holding::decode(taker));
+        let holdings = holdings.collect::<Result<_, _>>()?;
+        let machine = match taker.is_empty() {
+            true => Machine::default(),
+            false => Machine::decode(taker)?,
+        };
         Ok(Self {
             oldest,
             newest,
             session,
             features,
             program,
-            holdings: holdings.collect::<Result<_, _>>()?,
+            holdings,
+            machine,
+        })
+    }
+}
+
+impl Machine {
+    fn encode(&self, out: &mut Vec<u8>) {
+        for text in [&self.host, &self.os, &self.arch] {
+            put_text(out, cut(text));
+        }
+    }
+
+    fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            host: cut(taker.text()?).into(),
+            os: cut(taker.text()?).into(),
+            arch: cut(taker.text()?).into(),
         })
     }
 }

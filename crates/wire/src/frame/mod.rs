@@ -17,7 +17,9 @@ use object::header::NAME_BYTES_MAX;
 use crate::digest::Digest;
 
 pub use deliver::{Delivery, From, SMALL_BYTES};
-pub use hello::{HOLDINGS_MAX, Hello, Holding, SCOPES_MAX, Welcome, common};
+pub use hello::{
+    HOLDINGS_MAX, Hello, Holding, Machine, REGISTER_NODE, SCOPES_MAX, Welcome, common,
+};
 pub use report::{Form, KEY_BYTES_MAX, Queue, REPORT_BYTES_MAX, Report, Reported};
 pub use stream::{Cause, End, PURPOSE_BYTES_MAX, Said};
 pub use tell::{Ask, Tell, Told};
@@ -51,6 +53,8 @@ pub enum Frame {
     Pong {
         /// That of the ping.
         number: u64,
+        /// Up to which number deliveries were received, stored or not; nothing from a hub.
+        received: Option<u64>,
     },
     /// The hub sends something.
     Deliver {
@@ -205,8 +209,9 @@ impl Frame {
                 }
                 PING
             }
-            Self::Pong { number } => {
+            Self::Pong { number, received } => {
                 put_number(out, *number);
+                received.iter().for_each(|number| put_number(out, *number));
                 PONG
             }
             Self::Deliver { number, delivery } => {
@@ -281,6 +286,10 @@ impl Frame {
             },
             PONG => Self::Pong {
                 number: taker.number()?,
+                received: match taker.is_empty() {
+                    true => None,
+                    false => Some(taker.number()?),
+                },
             },
             DELIVER => Self::Deliver {
                 number: taker.number()?,

@@ -1,6 +1,7 @@
 //! What is said arrives; what is made up is refused.
 
 use bytes::Bytes;
+use object::codec::{Taker, put_text};
 use object::select::Selector;
 use object::standing::Part;
 use object::{ObjectName, Range, Scope, Standing, Version};
@@ -45,6 +46,11 @@ fn hello(holdings: Vec<Holding>) -> Hello {
         features: 0,
         program: "holdfast 0.1.0".into(),
         holdings,
+        machine: Machine {
+            host: "shop-17".into(),
+            os: "linux".into(),
+            arch: "arm64".into(),
+        },
     }
 }
 
@@ -75,7 +81,14 @@ fn every_frame() -> Vec<Frame> {
             number: 1,
             holds: None,
         },
-        Frame::Pong { number: 1 },
+        Frame::Pong {
+            number: 1,
+            received: None,
+        },
+        Frame::Pong {
+            number: 2,
+            received: Some(300),
+        },
         Frame::Ack { number: u64::MAX },
         Frame::Void { number: 4 },
     ];
@@ -205,6 +218,10 @@ fn every_delivery() -> Vec<Delivery> {
             scope: scope(),
             from: From::Staged,
         },
+        Delivery::Unstage {
+            resource: Resource::new("", "pods"),
+            scope: scope(),
+        },
         Delivery::Drop { name: name() },
         Delivery::End { scope: scope() },
         Delivery::Progress,
@@ -236,8 +253,11 @@ fn a_newer_end_may_say_more() {
     for frame in every_frame() {
         let mut body = Vec::new();
         let kind = frame.encode_body(&mut body);
-        // A ping from a hub has no digest; one with more than nothing has one.
-        if matches!(frame, Frame::Ping { holds: None, .. }) {
+        // A ping from a hub has no digest, and its pong no number of what it received; with more
+        // than nothing they do.
+        let bare = matches!(frame, Frame::Ping { holds: None, .. })
+            || matches!(frame, Frame::Pong { received: None, .. });
+        if bare {
             continue;
         }
         body.extend_from_slice(b"more");
@@ -251,10 +271,16 @@ fn a_newer_end_may_say_more() {
 #[test]
 fn an_unknown_kind_is_passed_over_or_not_as_it_says_itself() {
     let with_kind = |kind| {
-        let mut out = message(&[Frame::Pong { number: 1 }]);
+        let mut out = message(&[Frame::Pong {
+            number: 1,
+            received: None,
+        }]);
         put_number(&mut out, kind);
         put_bytes(&mut out, b"whatever");
-        out.extend(message(&[Frame::Pong { number: 2 }]));
+        out.extend(message(&[Frame::Pong {
+            number: 2,
+            received: None,
+        }]));
         frames(&out, MESSAGE_BYTES_MAX).map(|frames| frames.len())
     };
     assert_eq!(with_kind(1_000), Ok(2));
@@ -284,6 +310,24 @@ fn a_length_beyond_the_message_is_refused() {
         out.extend_from_slice(&[1, 2, 3]);
         assert!(frames(&out, MESSAGE_BYTES_MAX).is_err(), "{length}");
     }
+}
+
+#[test]
+fn an_older_agent_says_nothing_of_its_machine() {
+    let said = hello(vec![holding(None)]);
+    let (mut body, mut machine) = (Vec::new(), Vec::new());
+    said.encode(&mut body);
+    for text in [&said.machine.host, &said.machine.os, &said.machine.arch] {
+        put_text(&mut machine, text);
+    }
+    assert!(body.ends_with(&machine));
+    body.truncate(body.len() - machine.len());
+    let read = Hello::decode(&mut Taker::new(&body)).unwrap();
+    let machine = Machine::default();
+    assert_eq!(read, Hello { machine, ..said });
+    // Half a machine is none.
+    body.push(3);
+    assert!(Hello::decode(&mut Taker::new(&body)).is_err());
 }
 
 #[test]

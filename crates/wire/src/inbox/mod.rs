@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 pub use object::Change;
-use object::{Object, ObjectName, Resource, Scope, Version};
+use object::{Header, Object, ObjectName, Resource, Scope, Version};
 
 use crate::content::{Content, Form, Unusable};
 use crate::digest::content_hash;
@@ -30,6 +30,10 @@ pub trait Held {
     fn selectable(&self, resource: &Resource) -> Vec<Arc<str>>;
     /// The bytes of a document.
     fn document(&self, name: &str) -> Option<Bytes>;
+    /// Whether an object is in a scope that is held.
+    fn covers(&self, resource: &Resource, header: &Header) -> bool;
+    /// Whether an object with this header and so many bytes can be stored at all.
+    fn fits(&self, header: &Header, bytes: usize) -> bool;
 }
 
 /// Takes deliveries.
@@ -44,6 +48,8 @@ pub struct Inbox {
     handed: VecDeque<(u64, u64)>,
     /// Bytes that are not stored yet: the next difference may be made from them.
     fresh: HashMap<(Resource, ObjectName), (u64, Bytes)>,
+    /// Scopes that are held when what was handed on with these numbers is stored.
+    starting: Vec<(u64, Resource, Scope)>,
 }
 
 /// What is to be done.
@@ -90,8 +96,28 @@ pub struct Piece {
     pub resets: Vec<Replaced>,
     /// Scopes that end then.
     pub ended: Vec<Scope>,
+    /// Scopes for which nothing is to be staged any more.
+    pub unstaged: Vec<Scope>,
     /// Whether the cut is complete with this.
     pub complete: Complete,
+}
+
+impl Piece {
+    /// Nothing is to be staged for a scope any more.
+    fn unstage(number: u64, resource: Resource, scope: Scope) -> Self {
+        Self {
+            number,
+            resource,
+            epoch: 0,
+            aim: None,
+            starts: false,
+            changes: Vec::new(),
+            resets: Vec::new(),
+            ended: Vec::new(),
+            unstaged: vec![scope],
+            complete: Complete::No,
+        }
+    }
 }
 
 /// Whether a cut is complete.
@@ -175,6 +201,12 @@ impl Inbox {
     pub fn stored(&mut self, number: u64) {
         self.handed.retain(|(_, last)| *last > number);
         self.fresh.retain(|_, (fresh, _)| *fresh > number);
+        self.starting.retain(|(at, ..)| *at > number);
+    }
+
+    /// Everything up to this number was received, stored or not.
+    pub fn received(&self) -> u64 {
+        self.taken
     }
 
     /// Everything up to this number is on disk, or needs not be.
@@ -254,6 +286,12 @@ impl Inbox {
                 self.hand_on(number - 1, Complete::No, actions);
                 self.open = Some(Open::stage(number, (resource, epoch), scope, from));
             }
+            (Delivery::Unstage { resource, scope }, _) => {
+                self.hand_on(number - 1, Complete::No, actions);
+                self.open = None;
+                self.handed.push_back((number, number));
+                actions.push(Action::Store(Piece::unstage(number, resource, scope)));
+            }
             (Delivery::Document { name, content }, _) if !within => {
                 self.hand_on(number - 1, Complete::No, actions);
                 let found = |_: &Form| held.document(&name);
@@ -264,15 +302,9 @@ impl Inbox {
                 self.hand_on(number - 1, Complete::No, actions);
                 self.hand_on_document(number, name, None, actions);
             }
-            (Delivery::Put { name, content }, Some(open)) => {
-                let object = opened(open, &self.fresh, &name, &content, held)?;
-                let bytes = object.bytes.clone();
-                open.put(number, object)?;
-                let key = (open.resource.clone(), name);
-                self.fresh.insert(key, (number, bytes));
-                if open.bytes >= PIECE_BYTES {
-                    self.hand_on(number, Complete::No, actions);
-                }
+            (Delivery::Put { name, content }, Some(_)) => {
+                self.open_object(number, name, &content, held)?;
+                self.hand_on_if_large(number, actions);
             }
             (Delivery::Progress, Some(_)) if within => {
                 self.hand_on(number, Complete::Yes, actions);
@@ -280,13 +312,46 @@ impl Inbox {
             }
             (other, Some(open)) => {
                 open.take(number, other)?;
-                if open.bytes >= PIECE_BYTES {
-                    self.hand_on(number, Complete::No, actions);
-                }
+                self.hand_on_if_large(number, actions);
             }
             (_, None) => return Err(Refused::Misbehaved),
         }
         Ok(())
+    }
+
+    /// Takes an object, if it is one that can be stored where it belongs.
+    fn open_object(
+        &mut self,
+        number: u64,
+        name: ObjectName,
+        content: &Content,
+        held: &impl Held,
+    ) -> Result<(), Refused> {
+        let open = self.open.as_mut().ok_or(Refused::Misbehaved)?;
+        let object = opened(open, &self.fresh, &name, content, held)?;
+        let header = &object.header;
+        let inside = open.is_inside(header).unwrap_or_else(|| {
+            // A scope may be on its way to the disk.
+            let mut starting = self.starting.iter();
+            let starts = starting
+                .any(|(_, resource, scope)| *resource == open.resource && scope.contains(header));
+            starts || held.covers(&open.resource, header)
+        });
+        if !inside {
+            return Err(Refused::Fault(Fault::NoObject));
+        }
+        let bytes = object.bytes.clone();
+        open.put(number, object)?;
+        let key = (open.resource.clone(), name);
+        self.fresh.insert(key, (number, bytes));
+        Ok(())
+    }
+
+    fn hand_on_if_large(&mut self, number: u64, actions: &mut Vec<Action>) {
+        let bytes = self.open.as_ref().map_or(0, |open| open.bytes);
+        if bytes >= PIECE_BYTES {
+            self.hand_on(number, Complete::No, actions);
+        }
     }
 
     fn hand_on(&mut self, number: u64, complete: Complete, actions: &mut Vec<Action>) {
@@ -297,6 +362,12 @@ impl Inbox {
             (None, Complete::No) => return,
         };
         self.handed.push_back((first, number));
+        if complete == Complete::Yes {
+            let resource = &open.resource;
+            let starting = open.started.drain(..);
+            let starting = starting.map(|scope| (number, resource.clone(), scope));
+            self.starting.extend(starting);
+        }
         actions.push(Action::Store(open.piece(number, complete)));
     }
 
@@ -359,7 +430,11 @@ fn opened(
     let selectable = held.selectable(&open.resource);
     let object = Object::parse(&open.resource, bytes, &selectable);
     let object = object.ok().filter(|object| object.header.name == *name);
-    object.ok_or(Refused::Fault(Fault::NoObject))
+    let object = object.ok_or(Refused::Fault(Fault::NoObject))?;
+    match held.fits(&object.header, object.bytes.len()) {
+        true => Ok(object),
+        false => Err(Refused::Fault(Fault::TooLarge)),
+    }
 }
 
 #[cfg(test)]

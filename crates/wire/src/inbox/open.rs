@@ -1,9 +1,11 @@
 //! What is being received: a cut (first changes, then resets and ends), or content that is staged.
 
-use object::{Object, Resource, Scope, Version};
+use std::collections::BTreeMap;
+
+use object::{Header, Object, ObjectName, Resource, Scope, Version};
 
 use super::{Change, Complete, Onto, Piece, Refused, Replaced};
-use crate::frame::{Delivery, Fault, From, SMALL_BYTES};
+use crate::frame::{self, Delivery, Fault, SMALL_BYTES};
 
 /// A cut of which the Progress has not come, or the content of a scope.
 #[derive(Debug)]
@@ -20,10 +22,12 @@ pub(super) struct Open {
     shown: Option<Version>,
     phase: Phase,
     /// What the reset that is being received starts from.
-    from: From,
+    from: frame::From,
     piece: Parts,
     /// Whether nothing was handed on yet.
     starts: bool,
+    /// Scopes that are replaced, or start, when the cut is complete.
+    pub(super) started: Vec<Scope>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +40,34 @@ enum Phase {
 #[derive(Debug, Default)]
 struct Parts {
     changes: Vec<Change>,
-    resets: Vec<Replaced>,
+    resets: Vec<Part>,
     ended: Vec<Scope>,
+}
+
+/// Some of the content of a scope: of each object what was said last, nothing where it goes.
+#[derive(Debug)]
+struct Part {
+    scope: Scope,
+    onto: Onto,
+    content: BTreeMap<ObjectName, Option<Object>>,
+}
+
+impl From<Part> for Replaced {
+    fn from(part: Part) -> Self {
+        let (mut puts, mut drops) = (Vec::new(), Vec::new());
+        for (name, object) in part.content {
+            match object {
+                Some(object) => puts.push(object),
+                None => drops.push(name),
+            }
+        }
+        Self {
+            scope: part.scope,
+            onto: part.onto,
+            puts,
+            drops,
+        }
+    }
 }
 
 impl Open {
@@ -51,9 +81,10 @@ impl Open {
             aim: Some(aim),
             shown: None,
             phase: Phase::Changes,
-            from: From::Nothing,
+            from: frame::From::Nothing,
             piece: Parts::default(),
             starts: true,
+            started: Vec::new(),
         }
     }
 
@@ -62,7 +93,7 @@ impl Open {
         number: u64,
         (resource, epoch): (Resource, u64),
         scope: Scope,
-        from: From,
+        from: frame::From,
     ) -> Self {
         let mut open = Self {
             resource,
@@ -75,6 +106,7 @@ impl Open {
             from,
             piece: Parts::default(),
             starts: true,
+            started: Vec::new(),
         };
         open.replace(scope, onto(from));
         open
@@ -83,6 +115,15 @@ impl Open {
     /// Whether it is a cut.
     pub(super) fn is_cut(&self) -> bool {
         self.aim.is_some()
+    }
+
+    /// Whether an object is in the scope whose content comes; nothing for a change.
+    pub(super) fn is_inside(&self, header: &Header) -> Option<bool> {
+        let scope = self.piece.resets.last().map(|part| &part.scope);
+        match self.phase {
+            Phase::Changes => None,
+            Phase::Resets => Some(scope.is_none_or(|scope| scope.contains(header))),
+        }
     }
 
     /// Takes an object, as a change or as a part of a reset.
@@ -97,7 +138,10 @@ impl Open {
             Phase::Resets if self.aim.as_ref().is_some_and(|aim| version > *aim) => {
                 return Err(Refused::Fault(Fault::OutOfOrder));
             }
-            Phase::Resets => self.replaced()?.puts.push(object),
+            Phase::Resets => {
+                let name = object.header.name.clone();
+                self.replaced()?.content.insert(name, Some(object));
+            }
         }
         self.bytes += bytes;
         self.first.get_or_insert(number);
@@ -116,10 +160,11 @@ impl Open {
             (Delivery::Reset { scope, from }, _) if self.is_cut() => {
                 self.phase = Phase::Resets;
                 self.from = from;
+                self.started.push(scope.clone());
                 self.replace(scope, onto(from));
             }
-            (Delivery::Drop { name }, Phase::Resets) if self.from != From::Nothing => {
-                self.replaced()?.drops.push(name);
+            (Delivery::Drop { name }, Phase::Resets) if self.from != frame::From::Nothing => {
+                self.replaced()?.content.insert(name, None);
             }
             (Delivery::End { scope }, _) if self.is_cut() => {
                 self.phase = Phase::Resets;
@@ -150,8 +195,9 @@ impl Open {
             aim: self.aim.clone(),
             starts: std::mem::take(&mut self.starts),
             changes: parts.changes,
-            resets: parts.resets,
+            resets: parts.resets.into_iter().map(Replaced::from).collect(),
             ended: parts.ended,
+            unstaged: Vec::new(),
             complete,
         }
     }
@@ -170,24 +216,23 @@ impl Open {
     }
 
     fn replace(&mut self, scope: Scope, onto: Onto) {
-        self.piece.resets.push(Replaced {
+        self.piece.resets.push(Part {
             scope,
             onto,
-            puts: Vec::new(),
-            drops: Vec::new(),
+            content: BTreeMap::new(),
         });
     }
 
     /// The scope whose content comes.
-    fn replaced(&mut self) -> Result<&mut Replaced, Refused> {
+    fn replaced(&mut self) -> Result<&mut Part, Refused> {
         self.piece.resets.last_mut().ok_or(Refused::Misbehaved)
     }
 }
 
-fn onto(from: From) -> Onto {
+fn onto(from: frame::From) -> Onto {
     match from {
-        From::Nothing => Onto::Nothing,
-        From::Held => Onto::Held,
-        From::Staged => Onto::Staged,
+        frame::From::Nothing => Onto::Nothing,
+        frame::From::Held => Onto::Held,
+        frame::From::Staged => Onto::Staged,
     }
 }

@@ -21,6 +21,12 @@ impl Held for Shelf {
     fn document(&self, _: &str) -> Option<Bytes> {
         None
     }
+    fn covers(&self, _: &Resource, header: &Header) -> bool {
+        header.name.name() != "outside"
+    }
+    fn fits(&self, _: &Header, bytes: usize) -> bool {
+        bytes < 10_000
+    }
 }
 
 fn version(number: u64) -> Version {
@@ -233,7 +239,7 @@ fn a_reset_has_what_is_put_and_goes_on_in_the_next_piece() {
     ];
     assert_eq!(all(&mut inbox, 1, deliveries), [""; 0]);
     let piece = inbox.flush().into_iter().collect();
-    assert_eq!(words(piece), ["5: a@5, namespace n onto Held: c@3 b@2"]);
+    assert_eq!(words(piece), ["5: a@5, namespace n onto Held: b@2 c@3"]);
     assert!(inbox.flush().is_none());
     let rest = vec![Delivery::Drop { name: name("d") }, Delivery::Progress];
     assert_eq!(
@@ -336,7 +342,7 @@ fn what_is_staged_is_acked_before_it_is_shown() {
     let staged = vec![stage, put("b", 7), put("a", 2), put("b", 8)];
     assert_eq!(all(&mut inbox, 1, staged), [""; 0]);
     let piece = inbox.flush().into_iter().collect();
-    assert_eq!(words(piece), ["4: namespace n onto Nothing: b@7 a@2 b@8"]);
+    assert_eq!(words(piece), ["4: namespace n onto Nothing: a@2 b@8"]);
     inbox.stored(4);
     assert_eq!(inbox.acked(), 4);
     let reset = Delivery::Reset {
@@ -349,6 +355,99 @@ fn what_is_staged_is_acked_before_it_is_shown() {
         all(&mut inbox, 5, shown),
         ["8: namespace n onto Staged: -a, at 9"]
     );
+}
+
+#[test]
+fn of_an_object_that_is_put_and_dropped_the_last_word_counts() {
+    let mut inbox = Inbox::default();
+    let reset = Delivery::Reset {
+        scope: Scope::all(),
+        from: From::Held,
+    };
+    let dropped = |which| Delivery::Drop { name: name(which) };
+    let all_of_it = vec![
+        cut(9),
+        reset,
+        put("a", 5),
+        dropped("a"),
+        dropped("b"),
+        put("b", 6),
+        Delivery::Progress,
+    ];
+    assert_eq!(
+        all(&mut inbox, 1, all_of_it),
+        ["7: all onto Held: b@6 -a, at 9"]
+    );
+}
+
+#[test]
+fn what_the_store_would_not_take_is_rejected_by_name() {
+    let mut inbox = Inbox::default();
+    let text = format!(
+        r#"{{"metadata":{{"name":"large","namespace":"n","uid":"u","resourceVersion":"6"}},
+            "filling":"{}"}}"#,
+        "x".repeat(20_000)
+    );
+    let large = Delivery::Put {
+        name: name("large"),
+        content: Content::new(&Bytes::from(text), None),
+    };
+    let said = all(&mut inbox, 1, vec![cut(9), put("a", 5), large, put("b", 7)]);
+    assert_eq!(said, ["3 TooLarge"]);
+    let said = inbox.void(3, &Shelf::default()).unwrap();
+    assert_eq!(words(said), [""; 0]);
+    let said = all(&mut inbox, 5, vec![put("outside", 8)]);
+    assert_eq!(said, ["5 NoObject"]);
+    assert_eq!(inbox.received(), 4, "what is rejected is not received");
+    inbox.void(5, &Shelf::default()).unwrap();
+    let said = all(&mut inbox, 6, vec![Delivery::Progress]);
+    assert_eq!(said, ["6: a@5, b@7, at 9"]);
+    // The same for what is in another scope than its own.
+    let stage = Delivery::Stage {
+        resource: Resource::new("", "pods"),
+        epoch: 0,
+        scope: Scope::of(Range::Namespace("m".into())),
+        from: From::Nothing,
+    };
+    let said = all(&mut inbox, 7, vec![stage, put("a", 5)]);
+    assert_eq!(said, ["8 NoObject"]);
+}
+
+#[test]
+fn a_scope_that_starts_is_held_before_it_is_stored() {
+    let mut inbox = Inbox::default();
+    let reset = Delivery::Reset {
+        scope: Scope::of(Range::Name(name("outside"))),
+        from: From::Nothing,
+    };
+    let started = vec![cut(9), reset, Delivery::Progress];
+    assert_eq!(all(&mut inbox, 1, started).len(), 1);
+    let next = vec![cut(12), put("outside", 11), Delivery::Progress];
+    assert_eq!(all(&mut inbox, 4, next), ["6: outside@11, at 12"]);
+    inbox.stored(6);
+    // From then on the disk knows, and says no.
+    let next = vec![cut(15), put("outside", 14)];
+    assert_eq!(all(&mut inbox, 7, next), ["8 NoObject"]);
+}
+
+#[test]
+fn what_is_not_to_be_staged_any_more_is_handed_on_and_acked() {
+    let mut inbox = Inbox::default();
+    let unstage = Delivery::Unstage {
+        resource: Resource::new("", "pods"),
+        scope: Scope::all(),
+    };
+    let actions = inbox.take(1, unstage, &Shelf::default()).unwrap();
+    let [Action::Store(piece)] = &actions[..] else {
+        panic!("{actions:?}");
+    };
+    assert_eq!(piece.unstaged, [Scope::all()]);
+    assert_eq!((piece.number, &piece.aim), (1, &None));
+    assert_eq!((inbox.received(), inbox.acked()), (1, 0));
+    inbox.stored(1);
+    assert_eq!(inbox.acked(), 1);
+    let lost = inbox.take(2, put("a", 5), &Shelf::default());
+    assert!(matches!(lost, Err(Misbehaved::OutOfPlace { .. })));
 }
 
 #[test]

@@ -4,14 +4,12 @@
 //! So these change only between cuts, and only where everything before is complete: what is wanted
 //! meanwhile waits for that.
 
-use std::sync::Arc;
+use object::{ObjectName, Range, Resource, Scope, Standing, Version};
 
-use object::{Header, ObjectName, Range, Resource, Scope, Standing, Version};
-
+use super::start::{Cursor, How, Size, Starting};
 use super::{Item, Source};
 use crate::cut;
 use crate::difference::Repairs;
-use crate::frame::From;
 use crate::ring::Ring;
 
 /// How a node follows a resource.
@@ -34,6 +32,8 @@ pub(super) struct Follow {
     ending: Vec<Scope>,
     /// What is sent before it is held.
     starting: Vec<Starting>,
+    /// What was staged, at least in part, and is not wanted any more.
+    unstaged: Vec<Scope>,
     /// The cut that is being sent: where it leads.
     cut: Option<Version>,
     /// Whether the node is told how far it is although nothing changed for it.
@@ -42,29 +42,6 @@ pub(super) struct Follow {
     asking: bool,
     /// Whether a page was what came last: then a cut comes first.
     paged: bool,
-}
-
-/// A scope whose content is being staged, or put right.
-#[derive(Debug)]
-struct Starting {
-    scope: Scope,
-    /// Everything was staged as it was then, or newer.
-    since: Version,
-    at: Cursor,
-    /// What makes of what is held what there was then. Nothing is staged in that case.
-    repairs: Option<Repairs>,
-    /// Whether something of it may lie on the node's disk that nobody is shown.
-    laid: bool,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Cursor {
-    Start,
-    After(ObjectName),
-    /// All of it was staged.
-    End,
-    /// The cut that shows it is being sent.
-    Shown,
 }
 
 impl Follow {
@@ -110,12 +87,15 @@ impl Follow {
         {
             let own = repairs.iter().filter(|(name, _)| may_have(scope, name));
             let own = own.map(|(name, end)| (name.clone(), end.clone()));
-            let same = |starting: &mut Starting| starting.scope == *scope;
-            let laid = self.starting.extract_if(.., same).any(|it| it.laid);
+            let mut before = self
+                .starting
+                .extract_if(.., |starting| starting.scope == *scope);
+            let staged = before.any(|before| before.staged);
+            drop(before);
             self.starting.push(Starting {
+                staged,
                 at: Cursor::End,
-                repairs: Some(own.collect()),
-                laid,
+                how: How::Repaired(own.collect()),
                 ..Starting::new(scope, since)
             });
         }
@@ -175,13 +155,17 @@ impl Follow {
         }
         self.restart_what_is_lost(ring);
         self.settle_starts(ring);
-        let mut items = Vec::new();
+        let unstaged = self.unstaged.drain(..);
+        let mut items: Vec<Item> = unstaged.map(|scope| Item::Unstage { scope }).collect();
+        if !items.is_empty() {
+            return items;
+        }
         if !self.paged {
             items = self.page(resource, source);
         }
         self.paged = !items.is_empty();
         if items.is_empty() {
-            items = self.whole_cut(resource, ring, source);
+            items = self.cut(resource, ring, source);
         }
         if items.is_empty() {
             items = self.page(resource, source);
@@ -189,45 +173,9 @@ impl Follow {
         }
         // That there is no further page may be what a cut waited for.
         match items.is_empty() {
-            true => self.whole_cut(resource, ring, source),
+            true => self.cut(resource, ring, source),
             false => items,
         }
-    }
-
-    /// The cut that is due, once the bytes of everything in it are there: those of an object that
-    /// nobody needed a moment ago may be on their way.
-    fn whole_cut(&mut self, resource: &Resource, ring: &Ring, source: &impl Source) -> Vec<Item> {
-        let items = self.cut(ring);
-        let there = |item: &Item| match item {
-            Item::Object(header) | Item::Change(cut::Change::Put { header, .. }) => {
-                source.bytes(resource, header).is_some()
-            }
-            _ => true,
-        };
-        match items.iter().all(there) {
-            true => items,
-            false => {
-                self.abandon();
-                Vec::new()
-            }
-        }
-    }
-
-    /// The bytes of an object that was to be staged are gone. Stages its scope anew, unless it
-    /// changed since: then it comes with the reset. Says whether it does.
-    pub(super) fn stage_anew(&mut self, header: &Header, ring: &Ring) -> bool {
-        let mut anew = false;
-        for starting in &mut self.starting {
-            let since = Standing::complete(starting.since.clone());
-            let scopes = std::slice::from_ref(&starting.scope);
-            let touched = cut::touched(ring, scopes, &since, ring.now()).unwrap_or_default();
-            let changed = touched.iter().any(|touched| touched.name == header.name);
-            if starting.scope.contains(header) && starting.repairs.is_none() && !changed {
-                starting.begin_anew(ring.now());
-                anew = true;
-            }
-        }
-        anew
     }
 
     /// Notes what was sent.
@@ -286,22 +234,19 @@ impl Follow {
         }
         for starting in &mut self.starting {
             if !known(&starting.since) {
-                starting.begin_anew(ring.now());
+                starting.restart(ring.now());
             }
         }
     }
 
-    /// What is wanted and not held is staged; what is staged and not wanted ends, so that nothing of
-    /// it stays on the node's disk.
+    /// What is wanted and not held is staged; what is staged and not wanted is not.
     fn settle_starts(&mut self, ring: &Ring) {
         let wanted = &self.wanted;
-        let unwanted = |starting: &mut Starting| !wanted.contains(&starting.scope);
-        for Starting { scope, laid, .. } in self.starting.extract_if(.., unwanted) {
-            let ends = [&self.held, &self.doubtful, &self.ending];
-            if laid && !ends.iter().any(|ends| ends.contains(&scope)) {
-                self.ending.push(scope);
-            }
-        }
+        let given_up = self
+            .starting
+            .extract_if(.., |starting| !wanted.contains(&starting.scope));
+        let staged = given_up.filter(|starting| starting.staged);
+        self.unstaged.extend(staged.map(|starting| starting.scope));
         for scope in wanted {
             let starts = self.starting.iter().any(|start| start.scope == *scope);
             // What is ending, ends first.
@@ -314,15 +259,16 @@ impl Follow {
     fn page(&mut self, resource: &Resource, source: &impl Source) -> Vec<Item> {
         let (asking, doubtful) = (self.asking, &self.doubtful);
         let asked = |scope: &Scope| asking && doubtful.contains(scope);
+        let mut with_cut: Size = self.starting.iter().filter_map(Starting::size).sum();
         let pages = self.starting.iter_mut();
         let mut pages = pages
             .filter(|starting| !asked(&starting.scope))
-            .map(|starting| starting.page(resource, source));
+            .map(|starting| starting.page((resource, source), &mut with_cut));
         pages.find(|items| !items.is_empty()).unwrap_or_default()
     }
 
     /// The cut that is due, if the node lacks something that can be shown.
-    fn cut(&mut self, ring: &Ring) -> Vec<Item> {
+    fn cut(&mut self, resource: &Resource, ring: &Ring, source: &impl Source) -> Vec<Item> {
         let to = ring.now();
         let unready = |scope: &&Scope| {
             let ready = |starting: &Starting| {
@@ -334,7 +280,13 @@ impl Follow {
         // it. What only starts does not: a pod must not wait for its secrets.
         let advanced = self.reached.as_ref().is_none_or(|reached| reached < to);
         let blocked = self.doubtful.iter().any(|scope| unready(&scope));
+        // What the node tells of itself must be what it holds when that is put right.
+        let blocked = blocked || (self.asking && !self.doubtful.is_empty());
         if blocked || (!advanced && !self.doubtful.is_empty()) {
+            return Vec::new();
+        }
+        let mut starting = self.starting.iter_mut();
+        if starting.any(|starting| starting.outgrows((resource, source), to)) {
             return Vec::new();
         }
         self.settle_ends();
@@ -351,7 +303,7 @@ impl Follow {
         };
         let mut items: Vec<Item> = changes.into_iter().map(Item::Change).collect();
         for starting in &mut self.starting {
-            items.extend(starting.reset(ring));
+            items.extend(starting.reset((resource, source), ring));
         }
         let ends = self.ending.iter().cloned();
         items.extend(ends.map(|scope| Item::End { scope }));
@@ -390,89 +342,5 @@ fn may_have(scope: &Scope, name: &ObjectName) -> bool {
         Range::All | Range::Node(_) => true,
         Range::Namespace(namespace) => name.namespace() == &**namespace,
         Range::Name(own) => own == name,
-    }
-}
-
-impl Starting {
-    fn new(scope: &Scope, since: &Version) -> Self {
-        Self {
-            scope: scope.clone(),
-            since: since.clone(),
-            at: Cursor::Start,
-            repairs: None,
-            laid: false,
-        }
-    }
-
-    /// All of it is sent once more, as it is from now on.
-    fn begin_anew(&mut self, since: &Version) {
-        *self = Self {
-            laid: self.laid,
-            ..Self::new(&self.scope, since)
-        };
-    }
-
-    /// The next page of what is staged; nothing if that is all.
-    fn page(&mut self, resource: &Resource, source: &impl Source) -> Vec<Item> {
-        let (after, from) = match &self.at {
-            Cursor::Start => (None, From::Nothing),
-            Cursor::After(name) => (Some(name), From::Staged),
-            Cursor::End | Cursor::Shown => return Vec::new(),
-        };
-        let page = source.page(resource, &self.scope, after);
-        if page
-            .iter()
-            .any(|header| source.bytes(resource, header).is_none())
-        {
-            // They are on their way.
-            return Vec::new();
-        }
-        let scope = self.scope.clone();
-        let mut items = vec![Item::Stage { scope, from }];
-        if page.is_empty() && from == From::Staged {
-            items.clear();
-        }
-        self.at = match page.last() {
-            Some(last) => Cursor::After(last.name.clone()),
-            None => Cursor::End,
-        };
-        items.extend(page.into_iter().map(Item::Object));
-        self.laid |= !items.is_empty();
-        items
-    }
-
-    /// The reset that shows what was staged, with what changed since; nothing before all of it was.
-    fn reset(&mut self, ring: &Ring) -> Vec<Item> {
-        if !matches!(self.at, Cursor::End | Cursor::Shown) {
-            return Vec::new();
-        }
-        let scopes = std::slice::from_ref(&self.scope);
-        let since = Standing::complete(self.since.clone());
-        let Ok(changed) = cut::touched(ring, scopes, &since, ring.now()) else {
-            return Vec::new();
-        };
-        let from = match self.repairs {
-            Some(_) => From::Held,
-            None => From::Staged,
-        };
-        let scope = self.scope.clone();
-        let mut items = vec![Item::Reset { scope, from }];
-        let mut ends = self.repairs.clone().unwrap_or_default();
-        ends.extend(
-            changed
-                .into_iter()
-                .map(|touched| (touched.name, touched.end)),
-        );
-        let within = |header: &Arc<Header>| self.scope.contains(header);
-        items.extend(
-            ends.into_iter()
-                .map(|(name, end)| match end.filter(within) {
-                    Some(header) => Item::Object(header),
-                    None => Item::Drop { name },
-                }),
-        );
-        self.at = Cursor::Shown;
-        self.laid = true;
-        items
     }
 }

@@ -6,6 +6,7 @@
 
 mod follow; // one resource: where the node stands, what is next
 mod look; // what it tells of itself
+mod start; // a scope that starts, or is put right
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -18,9 +19,9 @@ use crate::content::{Base, Content, Form};
 use crate::cut::Change;
 use crate::difference::Repairs;
 use crate::digest::content_hash;
-use crate::frame::{Delivery, Frame, From};
+use crate::frame::{Delivery, Fault, Frame, From};
 use crate::ring::Ring;
-use crate::window::{Fate, Limits, NotSent, Step, Window};
+use crate::window::{Fate, Limits, NotSent, Step, Why, Window};
 use follow::Follow;
 
 /// What is there to be sent: the hub's objects, or those of a pool's leader.
@@ -49,6 +50,8 @@ pub struct Outbox {
     queue: VecDeque<Item>,
     /// Whose it is.
     current: Option<Resource>,
+    /// Whether bytes were missing that are still the newest.
+    starved: bool,
 }
 
 /// Something to be sent.
@@ -57,6 +60,7 @@ enum Item {
     Cut { aim: Version },
     Change(Change),
     Stage { scope: Scope, from: From },
+    Unstage { scope: Scope },
     Reset { scope: Scope, from: From },
     Object(Arc<Header>),
     Drop { name: ObjectName },
@@ -87,6 +91,8 @@ pub enum Settled {
         resource: Resource,
         /// The object.
         name: ObjectName,
+        /// Why.
+        why: Why,
     },
 }
 
@@ -98,6 +104,7 @@ impl Outbox {
             follows: BTreeMap::new(),
             queue: VecDeque::new(),
             current: None,
+            starved: false,
         }
     }
 
@@ -144,6 +151,7 @@ impl Outbox {
 
     /// The next frame, if there is something to send and room for it.
     pub fn next(&mut self, source: &impl Source, now: Duration) -> Option<Frame> {
+        self.starved = false;
         while self.window.has_room() {
             if self.queue.is_empty() && !self.refill(source) {
                 return None;
@@ -152,8 +160,11 @@ impl Outbox {
             let item = self.queue.pop_front()?;
             let sent = Sent { resource, item };
             let Some(delivery) = delivery(&sent, source, Whole::IfNeeded) else {
-                self.miss(&sent, source);
-                continue;
+                self.miss(sent, source);
+                match self.starved {
+                    true => return None,
+                    false => continue,
+                }
             };
             if let Some(follow) = self.follows.get_mut(&sent.resource) {
                 follow.sent(&sent.item);
@@ -173,15 +184,22 @@ impl Outbox {
             .collect())
     }
 
+    /// The node has everything up to this number, though perhaps not on its disk.
+    pub fn receive(&mut self, number: u64) -> Result<(), NotSent> {
+        self.window.receive(number)
+    }
+
     /// Takes a rejection. What is to be said about it is returned.
     pub fn reject(
         &mut self,
         number: u64,
+        fault: Fault,
         source: &impl Source,
         now: Duration,
     ) -> Result<Option<Frame>, Broken> {
-        let step = self.window.reject(number, now)?;
-        step.map(|step| said_again(step, source)).transpose()
+        let step = self.window.reject(number, fault, now)?;
+        let said = step.map(|step| said_again(step, source)).transpose()?;
+        Ok(self.noted(said))
     }
 
     /// What is to be said once more. `answered` is when the last ping was sent that was answered.
@@ -192,12 +210,27 @@ impl Outbox {
         answered: Duration,
     ) -> Result<Option<Frame>, Broken> {
         let due = self.window.due(now, answered);
-        due.map(|step| said_again(step, source)).transpose()
+        let said = due.map(|step| said_again(step, source)).transpose()?;
+        Ok(self.noted(said))
+    }
+
+    /// What is void is given up, also where it was to be sent again and is not there any more.
+    fn noted(&mut self, said: Option<Frame>) -> Option<Frame> {
+        if let Some(Frame::Void { number }) = said {
+            self.window.give_up(number);
+        }
+        said
     }
 
     /// The node is to be told how far it is, also where nothing changed for it.
     pub fn tell_progress(&mut self) {
         self.follows.values_mut().for_each(Follow::tell_progress);
+    }
+
+    /// Whether something could not be sent because its bytes are not there, though nothing newer
+    /// is known. They may come: it is to be tried again after a moment.
+    pub fn is_starved(&self) -> bool {
+        self.starved
     }
 
     /// How many deliveries are on their way.
@@ -230,24 +263,33 @@ impl Outbox {
         false
     }
 
-    /// The bytes of an object are gone. If it has changed since, what is staged is complete without
-    /// it: what changed meanwhile comes with the reset. If not, they will be there again, and its
-    /// scope is staged anew. The rest of a cut is made anew in any case.
-    fn miss(&mut self, sent: &Sent, source: &impl Source) {
-        let Some(follow) = self.follows.get_mut(&sent.resource) else {
-            return;
-        };
-        if follow.is_in_cut() {
+    /// The bytes of an object are not there. If it has changed since, what is staged is complete
+    /// without it: what changed meanwhile comes with the reset. Otherwise it waits for them. The
+    /// rest of a cut is made anew in any case: the object may not be wanted any more.
+    fn miss(&mut self, sent: Sent, source: &impl Source) {
+        self.starved = !is_passed(&sent, source);
+        let follow = self.follows.get_mut(&sent.resource);
+        if let Some(follow) = follow.filter(|follow| follow.is_in_cut()) {
             follow.abandon();
             self.queue.clear();
-            return;
-        }
-        if let (Item::Object(header), Some(ring)) = (&sent.item, source.ring(&sent.resource))
-            && follow.stage_anew(header, ring)
-        {
-            self.queue.clear();
+        } else if self.starved {
+            self.queue.push_front(sent.item);
         }
     }
+}
+
+/// Whether the object has changed since.
+fn is_passed(sent: &Sent, source: &impl Source) -> bool {
+    let (Item::Change(Change::Put { header, .. }) | Item::Object(header)) = &sent.item else {
+        return true;
+    };
+    let Some(ring) = source.ring(&sent.resource) else {
+        return false;
+    };
+    // What was taken from before the ring's time was the newest then.
+    let since = (&header.version).max(ring.floor());
+    let later = ring.between(since, ring.now());
+    later.is_ok_and(|mut steps| steps.any(|step| step.name == header.name))
 }
 
 /// Why a session cannot go on.
@@ -306,6 +348,10 @@ fn delivery(sent: &Sent, source: &impl Source, whole: Whole) -> Option<Delivery>
             scope,
             from,
         },
+        Item::Unstage { scope } => Delivery::Unstage {
+            resource: resource.clone(),
+            scope,
+        },
         Item::Reset { scope, from } => Delivery::Reset { scope, from },
         Item::End { scope } => Delivery::End { scope },
         Item::Drop { name } => Delivery::Drop { name },
@@ -348,9 +394,13 @@ fn meaning(sent: Sent, fate: Fate) -> Option<Settled> {
         (Item::Progress { to: version }, Fate::Delivered) => {
             Some(Settled::Reached { resource, version })
         }
-        (Item::Change(Change::Put { header, .. }) | Item::Object(header), Fate::Void) => {
+        (Item::Change(Change::Put { header, .. }) | Item::Object(header), Fate::Void(why)) => {
             let name = header.name.clone();
-            Some(Settled::SetAside { resource, name })
+            Some(Settled::SetAside {
+                resource,
+                name,
+                why,
+            })
         }
         _ => None,
     }

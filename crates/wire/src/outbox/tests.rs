@@ -162,7 +162,7 @@ fn a_scope_that_starts_need_not_wait_for_a_version() {
     outbox.want(&secrets, &[all(), name]);
     assert_eq!(
         sent(&mut outbox, &shelf),
-        ["stage", "secrets to 6", "reset from Staged", "Progress"]
+        ["secrets to 6", "reset from Nothing", "Progress"]
     );
 }
 
@@ -191,10 +191,9 @@ fn an_old_object_that_enters_comes_by_a_reset_and_not_as_a_change() {
     assert_eq!(
         sent(&mut outbox, &shelf),
         [
-            "stage",
-            "put n/token",
             "secrets to 100",
-            "reset from Staged",
+            "reset from Nothing",
+            "put n/token",
             "Progress"
         ]
     );
@@ -221,12 +220,117 @@ fn what_may_be_out_of_date_waits_for_a_version_that_nobody_was_shown() {
     outbox.stands(pods.clone(), None, Some(version(6)), vec![all()]);
     outbox.want(&pods, &[all()]);
     outbox.tell_progress();
-    assert_eq!(sent(&mut outbox, &shelf), ["stage", "put n/p"]);
+    assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
     shelf.rings.get_mut(&pods).unwrap().advance(&version(7));
     assert_eq!(
         sent(&mut outbox, &shelf),
-        ["pods to 7", "reset from Staged", "Progress"]
+        ["pods to 7", "reset from Nothing", "put n/p", "Progress"]
     );
+}
+
+/// Objects that are too many to come with a cut.
+fn many(shelf: &mut Shelf, from: u64) {
+    for index in 0..65 {
+        shelf.put("pods", &format!("p{index:02}"), from + index);
+    }
+}
+
+#[test]
+fn what_is_large_is_staged_before_and_what_is_given_up_is_unstaged() {
+    let mut shelf = Shelf::default();
+    many(&mut shelf, 6);
+    let pods = Resource::new("", "pods");
+    let mut outbox = Outbox::new(Limits::default());
+    outbox.want(&pods, &[all()]);
+    let first = outbox.next(&shelf, Duration::ZERO);
+    assert!(matches!(
+        first,
+        Some(Frame::Deliver {
+            delivery: Delivery::Stage { .. },
+            ..
+        })
+    ));
+    outbox.want(&pods, &[]);
+    let words = sent(&mut outbox, &shelf);
+    // The page that was begun, and then nothing more of it.
+    assert_eq!(words.len(), 66, "{words:?}");
+    assert!(words[65].starts_with("Unstage"), "{words:?}");
+    outbox.ack(67).unwrap();
+    outbox.want(&pods, &[all()]);
+    let words = sent(&mut outbox, &shelf);
+    assert_eq!(words[0], "stage");
+    let shown = ["pods to 70", "reset from Staged", "Progress"];
+    assert_eq!(words[words.len() - 3..], shown);
+}
+
+#[test]
+fn what_was_small_and_grew_while_it_waited_is_staged_after_all() {
+    let mut shelf = Shelf::default();
+    shelf.put("pods", "p", 6);
+    let pods = Resource::new("", "pods");
+    let mut outbox = Outbox::new(Limits::default());
+    outbox.stands(pods.clone(), None, Some(version(80)), vec![all()]);
+    outbox.want(&pods, &[all()]);
+    shelf.rings.get_mut(&pods).unwrap().advance(&version(80));
+    assert_eq!(sent(&mut outbox, &shelf), [""; 0], "it waits for a version");
+    many(&mut shelf, 90);
+    let words = sent(&mut outbox, &shelf);
+    assert_eq!(words[0], "stage");
+    assert_eq!(words[words.len() - 2..], ["reset from Staged", "Progress"]);
+}
+
+#[test]
+fn what_was_to_be_sent_again_and_is_gone_is_set_aside() {
+    let mut shelf = Shelf::default();
+    shelf.put("pods", "p", 6);
+    let mut outbox = complete(&["pods"]);
+    sent(&mut outbox, &shelf);
+    shelf.bytes.clear();
+    let said = outbox.reject(2, Fault::NoBase, &shelf, Duration::ZERO);
+    assert_eq!(said, Ok(Some(Frame::Void { number: 2 })));
+    // A second word about it changes nothing.
+    let said = outbox.reject(2, Fault::NoBase, &shelf, Duration::ZERO);
+    assert_eq!(said, Ok(None));
+    let settled = outbox.ack(3).unwrap();
+    let aside = Settled::SetAside {
+        resource: Resource::new("", "pods"),
+        name: ObjectName::new("n", "p"),
+        why: Why::Gone,
+    };
+    assert_eq!(settled[0], aside);
+}
+
+#[test]
+fn who_lacks_the_base_gets_the_whole_and_what_cannot_be_taken_is_set_aside() {
+    let mut shelf = Shelf::default();
+    shelf.put("pods", "p", 6);
+    let limits = Limits {
+        rejections: 1,
+        ..Limits::default()
+    };
+    let mut outbox = Outbox::new(limits);
+    let pods = Resource::new("", "pods");
+    let standing = Some(Standing::complete(version(1)));
+    outbox.stands(pods.clone(), standing, Some(version(1)), vec![all()]);
+    outbox.want(&pods, &[all()]);
+    sent(&mut outbox, &shelf);
+    let again = outbox.reject(2, Fault::NoBase, &shelf, Duration::ZERO);
+    assert!(
+        matches!(again, Ok(Some(Frame::Deliver { number: 2, .. }))),
+        "it does not count: {again:?}"
+    );
+    let void = outbox.reject(2, Fault::TooLarge, &shelf, Duration::ZERO);
+    assert_eq!(void, Ok(Some(Frame::Void { number: 2 })));
+    let settled = outbox.ack(3).unwrap();
+    let Settled::SetAside { why, .. } = &settled[0] else {
+        panic!("{settled:?}");
+    };
+    assert_eq!(*why, Why::Rejected(Fault::TooLarge));
+    // Nothing can go on without the rest of a cut.
+    shelf.put("pods", "p", 8);
+    sent(&mut outbox, &shelf);
+    let stuck = outbox.reject(4, Fault::TooLarge, &shelf, Duration::ZERO);
+    assert_eq!(stuck, Err(Broken::Stuck { number: 4 }));
 }
 
 #[test]
@@ -274,4 +378,60 @@ fn progress_is_told_when_it_is_asked_for() {
     outbox.tell_progress();
     assert_eq!(sent(&mut outbox, &shelf), ["pods to 8", "Progress"]);
     assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
+}
+
+/// Takes the bytes of an object away, and gives them back.
+fn hidden(shelf: &mut Shelf, plural: &str, name: &str, at: u64) -> impl FnOnce(&mut Shelf) + use<> {
+    let name = ObjectName::new("n", name);
+    let key = (Resource::new("", plural), name, version(at));
+    let bytes = shelf.bytes.remove(&key).unwrap();
+    move |shelf| drop(shelf.bytes.insert(key, bytes))
+}
+
+#[test]
+fn what_lacks_its_bytes_is_waited_for_and_not_left_out() {
+    let mut shelf = Shelf::default();
+    shelf.put("pods", "a", 5);
+    shelf.put("pods", "b", 6);
+    let back = hidden(&mut shelf, "pods", "b", 6);
+    let mut outbox = complete(&["pods"]);
+    assert_eq!(sent(&mut outbox, &shelf), ["pods to 6", "put n/a"]);
+    assert!(outbox.is_starved());
+    back(&mut shelf);
+    let rest = sent(&mut outbox, &shelf);
+    assert_eq!(rest, ["pods to 6", "put n/b", "Progress"]);
+    assert!(!outbox.is_starved());
+}
+
+#[test]
+fn what_changed_since_is_sent_as_it_is_now() {
+    let mut shelf = Shelf::default();
+    shelf.put("pods", "a", 5);
+    drop(hidden(&mut shelf, "pods", "a", 5));
+    shelf.put("pods", "b", 6);
+    let mut outbox = complete(&["pods"]);
+    assert_eq!(sent(&mut outbox, &shelf), ["pods to 6"]);
+    shelf.put("pods", "a", 7);
+    let rest = sent(&mut outbox, &shelf);
+    assert_eq!(rest, ["pods to 7", "put n/b", "put n/a", "Progress"]);
+}
+
+#[test]
+fn what_starts_waits_for_all_of_its_bytes() {
+    let mut shelf = Shelf::default();
+    for number in 0..100 {
+        shelf.put("pods", &format!("p{number:02}"), 5 + number);
+    }
+    let back = hidden(&mut shelf, "pods", "p07", 12);
+    let mut outbox = Outbox::new(Limits::default());
+    outbox.want(&Resource::new("", "pods"), &[all()]);
+    let first = sent(&mut outbox, &shelf);
+    assert_eq!(first.len(), 8, "{first:?}");
+    assert!(outbox.is_starved());
+    back(&mut shelf);
+    let rest = sent(&mut outbox, &shelf);
+    let all = first.iter().chain(&rest);
+    let puts = all.filter(|word| word.starts_with("put"));
+    assert_eq!(puts.count(), 100);
+    assert!(rest.contains(&"put n/p07".to_owned()), "{rest:?}");
 }

@@ -112,7 +112,9 @@ impl Question {
             return Some(Outcome::Unclear);
         };
         let now = ring.now().clone();
-        if self.may_be_right() && !outbox.is_even(resource, source) {
+        // What is on its way may be stored, or not, when the node looks.
+        let at_rest = outbox.in_flight() == 0 && outbox.is_even(resource, source);
+        if self.may_be_right() && !at_rest {
             return Some(Outcome::Unclear);
         }
         let Self { about, asked, .. } = self;

@@ -106,10 +106,13 @@ impl Receiver {
                 Ok(self.carry_out(actions))
             }
             Frame::Ping { number, .. } => {
-                self.control.push_back(Frame::Pong { number });
+                self.control.push_back(Frame::Pong {
+                    number,
+                    received: Some(self.inbox.received()),
+                });
                 Ok(Vec::new())
             }
-            Frame::Pong { number } => {
+            Frame::Pong { number, .. } => {
                 self.pulse.pong(number);
                 Ok(Vec::new())
             }

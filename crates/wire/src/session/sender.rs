@@ -35,6 +35,9 @@ const CHECK_EVERY: Duration = Duration::from_secs(60);
 /// can be compared.
 const COMPARE_WITHIN: Duration = Duration::from_secs(300);
 
+/// How long to wait for bytes that are not there.
+const STARVED_AGAIN: Duration = Duration::from_secs(1);
+
 /// Whether something new is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pause {
@@ -61,6 +64,8 @@ pub struct Sender {
     /// When it was last known whether the node holds what it should; first, when it began.
     compared: Duration,
     pause: Pause,
+    /// When bytes were missing that should be there.
+    starved_at: Option<Duration>,
     /// Whether every answer since the node was asked about everything was the expected one.
     all_even: bool,
     even: Option<bool>,
@@ -146,6 +151,7 @@ impl Sender {
             checked: None,
             compared: now,
             pause: Pause::No,
+            starved_at: None,
             all_even: false,
             even: None,
             counts: Counts::default(),
@@ -180,20 +186,24 @@ impl Sender {
         self.pulse.hear(now);
         match frame {
             Frame::Ping { number, holds } => {
-                self.control.push_back(Frame::Pong { number });
+                self.control.push_back(Frame::Pong {
+                    number,
+                    received: None,
+                });
                 Ok(self.compare(holds, source, now))
             }
-            Frame::Pong { number } => {
+            Frame::Pong { number, received } => {
                 self.pulse.pong(number);
+                self.outbox.receive(received.unwrap_or(0))?;
                 Ok(Vec::new())
             }
             Frame::Ack { number } => {
                 let settled = self.outbox.ack(number)?;
                 Ok(settled.into_iter().map(Happening::Settled).collect())
             }
-            Frame::Reject { number, .. } => {
+            Frame::Reject { number, fault, .. } => {
                 self.counts.rejected += 1;
-                let again = self.outbox.reject(number, source, now)?;
+                let again = self.outbox.reject(number, fault, source, now)?;
                 self.say_again(again);
                 Ok(Vec::new())
             }
@@ -231,7 +241,10 @@ impl Sender {
 
     /// When to ask for the next though nothing happened.
     pub fn wakes_at(&self) -> Duration {
-        self.pulse.wakes_at()
+        let again = self.starved_at.map(|at| at + STARVED_AGAIN);
+        again.map_or(self.pulse.wakes_at(), |again| {
+            again.min(self.pulse.wakes_at())
+        })
     }
 
     /// A report is where it belongs.
@@ -297,6 +310,7 @@ impl Sender {
         match self.pause {
             Pause::No => {
                 let frame = self.outbox.next(source, now);
+                self.starved_at = self.outbox.is_starved().then_some(now);
                 self.counts.sent += u64::from(frame.is_some());
                 Ok(frame)
             }

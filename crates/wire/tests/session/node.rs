@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use object::{Object, ObjectName, Resource, Scope, Standing, Version};
+use object::{Header, Object, ObjectName, Resource, Scope, Standing, Version};
 use wire::difference;
 use wire::digest::{Digest, Member};
 use wire::frame::{Ask, Frame, Holding, Tell, Told};
@@ -55,6 +55,13 @@ impl Held for Disk {
     fn document(&self, _: &str) -> Option<Bytes> {
         None
     }
+    fn covers(&self, resource: &Resource, header: &Header) -> bool {
+        let table = self.tables.get(resource);
+        table.is_some_and(|table| table.held.iter().any(|scope| scope.contains(header)))
+    }
+    fn fits(&self, _: &Header, _: usize) -> bool {
+        true
+    }
 }
 
 impl Node {
@@ -100,6 +107,15 @@ impl Node {
         self.acked = 0;
         // What was handed on is still stored: the writer does not know of sessions.
         self.sync_all_unseen();
+        // What is staged is of no use to another session, and says so nowhere.
+        let tables = self.disk.tables.values_mut();
+        tables.for_each(|table| table.staged.clear());
+    }
+
+    /// For how many scopes something is staged.
+    pub(crate) fn staged(&self) -> usize {
+        let tables = self.disk.tables.values();
+        tables.map(|table| table.staged.len()).sum()
     }
 
     /// The power goes.
@@ -118,7 +134,10 @@ impl Node {
                 self.lacks = true;
                 self.inbox.void(number, &self.disk)?
             }
-            Frame::Ping { number, .. } => return Ok(vec![Frame::Pong { number }]),
+            Frame::Ping { number, .. } => {
+                let received = Some(self.inbox.received());
+                return Ok(vec![Frame::Pong { number, received }]);
+            }
             Frame::Ask(ask) => {
                 let told = self.tell(&ask);
                 let Ask { resource, bits, .. } = ask;
@@ -220,6 +239,8 @@ impl Disk {
             for part in piece.resets {
                 table.stage(part);
             }
+            let kept = |scope: &Scope| !piece.unstaged.contains(scope);
+            table.staged.retain(|(scope, _)| kept(scope));
             return;
         };
         if piece.starts {
@@ -313,6 +334,7 @@ impl Shelf {
 
     fn complete(&mut self, aim: Version, ended: &[Scope], lacks: bool) {
         self.held.retain(|scope| !ended.contains(scope));
+        self.staged.retain(|(scope, _)| !ended.contains(scope));
         let before = self.seen_at(&aim);
         let resets = self.resets.take().filter(|(of, _)| *of == aim);
         for (scope, content) in resets.map(|(_, resets)| resets).unwrap_or_default() {

@@ -96,7 +96,8 @@ impl World {
             90..92 => self.change_view(),
             92..94 => self.wait(),
             94 => self.cluster.advance(),
-            95..97 => self.lose(),
+            95 => self.lose(),
+            96 => self.lose_and_notice(),
             97 => self.link = None,
             98 => self.crash(),
             _ => self.forget(),
@@ -137,6 +138,7 @@ impl World {
             self.wait();
         }
         assert!(quiet, "it never ends");
+        assert_eq!(self.node.staged(), 0, "nothing is staged for nobody");
         for resource in resources() {
             let now = self.cluster.ring(&resource).unwrap().now().clone();
             let view = self.cluster.view(&resource, &self.wanted, &now);
@@ -298,6 +300,28 @@ impl World {
                 link.down.extend(again);
             }
         }
+    }
+
+    /// A message is lost and the link lives on, so that the hub notices.
+    fn lose_and_notice(&mut self) {
+        self.send();
+        let chance = &mut self.chance;
+        if let Some(link) = self.link.as_mut().filter(|link| !link.down.is_empty()) {
+            let lost = chance.below(link.down.len());
+            drop(link.down.remove(lost));
+        }
+        for _ in 0..8 {
+            self.wait();
+            self.send();
+            while self.link.as_ref().is_some_and(|link| !link.down.is_empty()) {
+                self.receive();
+            }
+            self.node.flush();
+            self.sync();
+            self.answer();
+        }
+        self.beat();
+        self.answer();
     }
 
     fn change_view(&mut self) {

@@ -147,7 +147,9 @@ async fn two_who_revoke_at_once_both_succeed() {
         revoke(&memory, &names[2], "c", at(0)),
         unrevoke(&memory, &names[3]),
     );
-    (a.unwrap(), b.unwrap(), c.unwrap());
+    for revoked in [a, b, c] {
+        revoked.unwrap();
+    }
     assert!(!d.unwrap());
     let list = Revoked::read(&fetch(&memory).await.unwrap().unwrap());
     assert_eq!(list.iter().count(), 3);

@@ -1,8 +1,8 @@
 //! Tokens: who may join, once.
 //!
 //! A token is kept as a Secret that has no secret in it: only a hash. It is used up by an update of
-//! that Secret at the version that was read, so that of two hubs one is told to look again. Who used
-//! it may use it again with the same key until it expires: the answer may have been lost.
+//! that Secret at the version that was read, so that of two hubs one is told to look again. Who
+//! used it may use it again with the same key until it expires: the answer may have been lost.
 
 mod shelf; // tokens in the cluster: create, list, revoke, sweep
 #[cfg(test)]
@@ -210,11 +210,7 @@ impl Kept {
 
 /// What is done for a token that is not there, so that its absence takes as long as a wrong secret.
 pub fn judge_nothing(token: &Token) -> Why {
-    let nobody = [0; 32];
-    debug_assert!(
-        !secret::same(&nobody, &hash(token)),
-        "no text hashes to zeros"
-    );
+    std::hint::black_box(secret::same(&[0; 32], &hash(token)));
     Why::NoSuchToken
 }
 

@@ -37,7 +37,7 @@ fn with(change: impl FnOnce(&mut CertificateParams)) -> Result<Request, BadReque
 }
 
 fn refused(change: impl FnOnce(&mut CertificateParams)) -> BadRequest {
-    with(change).err().expect("refused")
+    with(change).expect_err("refused")
 }
 
 #[test]

@@ -1,0 +1,349 @@
+//! `holdfast edge`: the agent on a node. It keeps the node's part of the cluster on its disk.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::{ArgAction, Args};
+use edge::agent::{Agent, Registration};
+use edge::join::{Failed, Home, Hub, Identity, Joining, Plan, Rotation, join_until, plan};
+use edge::keep::Keep;
+use edge::status::Status;
+use host::glass::{Page, Port, Shown, Socket};
+use host::pki::Pin;
+use host::{Clock, Shutdown, Tasks, Times, files};
+use store::disk::real::RealDisk;
+use store::{Options, Replica};
+use tracing::{info, warn};
+use wire::frame::Machine;
+use wire::join::{NodeName, Token};
+
+use crate::cli::LogFlags;
+use crate::config::value::{Listen, LogFormat, LogLevel};
+use crate::failure::Failure;
+use crate::life::{self, Threads, Until};
+use crate::log::{self, Style};
+
+/// The flags of `holdfast edge`.
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(crate) struct EdgeFlags {
+    /// A hub, as HOST:PORT; may be repeated, each of them will do
+    #[arg(
+        long = "hub",
+        env = "HOLDFAST_HUBS",
+        hide_env_values = true,
+        value_name = "HOST:PORT",
+        value_delimiter = ',',
+        required = true
+    )]
+    hubs: Vec<Hub>,
+    /// The node's name in the cluster [default: the name it joined with, else the host's]
+    #[arg(
+        long,
+        env = "HOLDFAST_NODE",
+        hide_env_values = true,
+        value_name = "NAME"
+    )]
+    node: Option<NodeName>,
+    /// Where the node's store, key and certificate are kept
+    #[arg(
+        long,
+        env = "HOLDFAST_DATA_DIR",
+        hide_env_values = true,
+        default_value = "/var/lib/holdfast",
+        value_name = "DIR"
+    )]
+    data_dir: PathBuf,
+    /// A file with the token to join with; needed once, or when the certificate is lost or expired
+    #[arg(
+        long,
+        env = "HOLDFAST_TOKEN_FILE",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    token_file: Option<PathBuf>,
+    /// The pin of the hubs' authority, as `holdfast token create` prints it; needed to join
+    #[arg(
+        long,
+        env = "HOLDFAST_CA_HASH",
+        hide_env_values = true,
+        value_name = "sha256:HEX"
+    )]
+    ca_hash: Option<Pin>,
+    /// Whether the hub registers this node in the cluster and keeps its lease alive; false where a
+    /// kubelet does it
+    #[arg(
+        long,
+        env = "HOLDFAST_REGISTER_NODE", hide_env_values = true,
+        value_name = "true|false",
+        action = ArgAction::Set,
+        default_value_t = true
+    )]
+    register_node: bool,
+    /// Show Prometheus metrics on this address and port, to whoever can reach it
+    #[arg(
+        long,
+        env = "HOLDFAST_METRICS",
+        hide_env_values = true,
+        value_name = "IP:PORT"
+    )]
+    metrics: Option<Listen>,
+}
+
+const HELP: &str = "\
+Examples:
+  holdfast edge --hub hub.example.com:8443 --token-file token --ca-hash sha256:…
+  holdfast edge --hub hub-a:8443 --hub hub-b:8443      once it has joined
+  holdfast status --data-dir /var/lib/holdfast         how it is doing
+
+The agent starts from its disk without any hub, also with an expired certificate.
+
+Exit codes: 0 stopped as asked, 1 failed while running, 2 wrong usage or configuration.";
+
+/// How long the agent has to end its session and close its store.
+const GRACE: Duration = Duration::from_secs(10);
+/// Looks at once.
+const LOOKS_MAX: u32 = 8;
+/// Bytes of a file with a token.
+const TOKEN_FILE_BYTES_MAX: u64 = 4096;
+
+/// Runs the agent until it is asked to stop.
+pub(crate) fn run(flags: EdgeFlags, log_flags: &LogFlags, until: Until) -> Result<(), Failure> {
+    log::start(Style {
+        format: log_flags.log_format.unwrap_or(LogFormat::Text),
+        level: log_flags.log_level.unwrap_or(LogLevel::Info),
+    })
+    .map_err(Failure::run)?;
+    life::live((Threads::One, until), GRACE, async |tasks, clock| {
+        start(flags, tasks, clock).await
+    })
+}
+
+async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Result<()> {
+    files::create_dir(&flags.data_dir)?;
+    let lock = files::lock(&flags.data_dir.join("lock"))?;
+    let home = Home::open(&flags.data_dir.join("identity"))?;
+    let who = who(&home, &flags, &clock)?;
+    let node = who.node().clone();
+    let keep = open(&flags.data_dir, &node, &clock)?;
+    let status = Arc::new(Status::default());
+    let shown = shown(keep.clone(), Arc::clone(&status), node.to_string());
+    let path = flags.data_dir.join("status.sock");
+    show(&path, flags.metrics, shown, tasks).await?;
+    let life = Life {
+        home,
+        who,
+        hubs: flags.hubs,
+        registration: match flags.register_node {
+            true => Registration::Hub,
+            false => Registration::Elsewhere,
+        },
+        keep,
+        status,
+        clock,
+        shutdown: tasks.shutdown().clone(),
+    };
+    tasks.add("agent", async move {
+        // Nobody else may open the store before it is closed.
+        let _lock = lock;
+        life.live().await
+    });
+    info!(%node, socket = %path.display(), "ready");
+    Ok(())
+}
+
+/// Shows how the agent is doing.
+async fn show(
+    path: &Path,
+    metrics: Option<Listen>,
+    shown: Shown,
+    tasks: &mut Tasks,
+) -> anyhow::Result<()> {
+    let crowd = tasks.crowd("looks", LOOKS_MAX);
+    let shutdown = tasks.shutdown().clone();
+    let socket = Socket::bind(path)?;
+    let looks = socket.run(Arc::clone(&shown), crowd.clone(), shutdown.clone());
+    tasks.add("status", looks);
+    if let Some(Listen(address)) = metrics {
+        let port = Port::bind(address).await?;
+        let metrics: Shown = Arc::new(move |path| (path == "/metrics").then(|| shown(path))?);
+        tasks.add("metrics", port.run(metrics, crowd, shutdown));
+    }
+    Ok(())
+}
+
+/// Who the node is, or who it is about to be.
+enum Who {
+    /// It has joined.
+    Known(Box<Identity>),
+    /// It joins, for the first time or anew.
+    Joins(Box<Joining>),
+}
+
+impl Who {
+    fn node(&self) -> &NodeName {
+        match self {
+            Self::Known(identity) => &identity.node,
+            Self::Joins(joining) => &joining.node,
+        }
+    }
+}
+
+/// The agent, from joining to its end. What is on disk is served meanwhile.
+struct Life {
+    home: Home,
+    who: Who,
+    hubs: Vec<Hub>,
+    registration: Registration,
+    keep: Keep,
+    status: Arc<Status>,
+    clock: Clock,
+    shutdown: Shutdown,
+}
+
+impl Life {
+    async fn live(self) -> anyhow::Result<()> {
+        let identity = match self.who {
+            Who::Known(identity) => *identity,
+            Who::Joins(joining) => {
+                let joined = join_until(&self.home, &joining, &self.clock, &self.shutdown).await;
+                match joined {
+                    Err(Failed::Shutdown) => return Ok(()),
+                    joined => joined?,
+                }
+            }
+        };
+        let rotation = Rotation::new(self.home, identity, self.hubs.clone(), self.clock.clone());
+        let agent = Agent {
+            keep: self.keep.clone(),
+            hubs: self.hubs,
+            identity: rotation.current(),
+            status: self.status,
+            times: Times::new(self.clock),
+            program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(),
+            machine: machine(),
+            registration: self.registration,
+        };
+        let (ended, ()) = tokio::join!(
+            agent.run(self.shutdown.clone()),
+            rotation.run(self.shutdown.clone())
+        );
+        self.keep.close();
+        Ok(ended?)
+    }
+}
+
+/// This machine, in the words that Kubernetes has for it.
+fn machine() -> Machine {
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        "powerpc64" => "ppc64le",
+        "loongarch64" => "loong64",
+        other => other,
+    };
+    Machine {
+        host: host::name().unwrap_or_default().into(),
+        os: std::env::consts::OS.into(),
+        arch: arch.into(),
+    }
+}
+
+/// Who the node is: as it joined, or as it joins now.
+fn who(home: &Home, flags: &EdgeFlags, clock: &Clock) -> anyhow::Result<Who> {
+    let known = home.identity()?;
+    let token = flags.token_file.as_deref().map(token).transpose()?;
+    let validity = known.as_ref().map(|identity| &identity.validity);
+    let joined_with = home.joined_with();
+    let plan = plan(
+        validity,
+        joined_with.as_deref(),
+        token.as_ref(),
+        clock.wall(),
+    );
+    let node = node_name(flags, known.as_ref())?;
+    let joins = |token, pin| {
+        Who::Joins(Box::new(Joining {
+            hubs: flags.hubs.clone(),
+            node,
+            token,
+            pin,
+        }))
+    };
+    match (plan, known, token) {
+        (Plan::Use | Plan::Alone, Some(identity), _) => {
+            if plan == Plan::Alone {
+                let ended = identity.validity.not_after;
+                warn!(%ended, "the certificate is over: what is on disk is kept, and no hub lets \
+                    the node in; join anew with a token from `holdfast token create --node`");
+            }
+            Ok(Who::Known(Box::new(identity)))
+        }
+        (Plan::Join, known, Some(token)) => match (flags.ca_hash, known) {
+            (Some(pin), _) => Ok(joins(token, pin)),
+            (None, Some(known)) => Ok(joins(token, known.pin()?)),
+            (None, None) => {
+                bail!("--ca-hash is needed to join; `holdfast token create` prints it")
+            }
+        },
+        _ => bail!(
+            "this machine is no node yet; give --token-file and --ca-hash, as \
+             `holdfast token create` prints them"
+        ),
+    }
+}
+
+fn node_name(flags: &EdgeFlags, known: Option<&Identity>) -> anyhow::Result<NodeName> {
+    if let Some(name) = &flags.node {
+        return Ok(name.clone());
+    }
+    if let Some(known) = known {
+        return Ok(known.node.clone());
+    }
+    let host = host::name().context("the host has no name; give --node")?;
+    host.parse()
+        .with_context(|| format!("the host's name {host:?} cannot be a node's; give --node"))
+}
+
+fn token(path: &Path) -> anyhow::Result<Token> {
+    let bytes = files::read(path, TOKEN_FILE_BYTES_MAX)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let token = text.trim().parse::<Token>();
+    token.with_context(|| format!("{} does not hold a token", path.display()))
+}
+
+fn open(data_dir: &Path, node: &NodeName, clock: &Clock) -> anyhow::Result<Keep> {
+    let folder = data_dir.join("store");
+    let disk = RealDisk::open(&folder).context("the store's folder")?;
+    let options = Options::new(format!("node {node}"));
+    let opened = Replica::open(Arc::new(disk), options, clock.clone());
+    let replica =
+        opened.with_context(|| format!("the store in {} cannot be opened", folder.display()))?;
+    Ok(Keep::new(replica))
+}
+
+/// What is shown on the socket.
+fn shown(keep: Keep, status: Arc<Status>, node: String) -> Shown {
+    Arc::new(move |path| match path {
+        "/status" => {
+            let report = status.report(&node, keep.held());
+            let body = serde_json::to_vec(&report).ok()?;
+            Some(Page {
+                content_type: "application/json",
+                body,
+            })
+        }
+        "/metrics" => Some(Page {
+            content_type: "text/plain; version=0.0.4",
+            body: status.report(&node, keep.held()).metrics().into_bytes(),
+        }),
+        "/dump" => Some(Page {
+            content_type: "text/plain",
+            body: keep.dump().into_bytes(),
+        }),
+        _ => None,
+    })
+}
