@@ -320,3 +320,59 @@ impl Kept for Keep {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use host::Clock;
+    use object::{Object, Version};
+    use store::Options;
+    use store::disk::memory::MemoryDisk;
+
+    use super::*;
+
+    fn services() -> Resource {
+        Resource::new("", "services")
+    }
+
+    /// A whole cut that replaces everything with one service at this version.
+    fn piece(number: u64, at: u64, aim: u64) -> Stored {
+        let text = format!(
+            r#"{{"apiVersion":"v1","kind":"Service","metadata":{{"name":"s","namespace":"a",
+            "uid":"u","resourceVersion":"{at}"}}}}"#
+        );
+        let version: Version = aim.to_string().parse().unwrap();
+        Stored::Piece(Piece {
+            number,
+            resource: services(),
+            epoch: 1,
+            aim: Some(version),
+            starts: true,
+            changes: Vec::new(),
+            resets: vec![Replaced {
+                scope: Scope::all(),
+                onto: inbox::Onto::Nothing,
+                puts: vec![Object::parse(&services(), text.into(), &[]).unwrap()],
+                drops: Vec::new(),
+            }],
+            ended: Vec::new(),
+            complete: Complete::Yes,
+        })
+    }
+
+    #[tokio::test]
+    async fn what_is_of_another_history_is_forgotten_and_not_refused_for_ever() {
+        let (disk, options) = (Arc::new(MemoryDisk::default()), Options::new("n"));
+        let replica = Replica::open_here(disk, options, Clock::machine()).unwrap();
+        let keep = Keep::new(replica);
+        let mut begun = Begun::default();
+        assert_eq!(keep.store(piece(1, 50, 100), &mut begun).await, Ok(1));
+        // A backup was restored above all versions, and brought back the service of before.
+        let refused = keep.store(piece(2, 20, 900), &mut begun).await;
+        assert!(
+            matches!(refused, Err(Refusal::Misbehaved(_))),
+            "{refused:?}"
+        );
+        assert!(keep.reader().scopes(&services()).is_empty());
+        assert_eq!(keep.store(piece(3, 20, 900), &mut begun).await, Ok(3));
+    }
+}

@@ -179,6 +179,10 @@ impl Machine {
         assert!(keep.reader().damaged().is_empty(), "nothing was damaged");
         self.check_kept(&keep);
         self.note_kept(&keep);
+        if around.cluster.was_restored() {
+            // It may have died while it forgot what was of another history.
+            self.steady.clear();
+        }
         self.running = Some(Running {
             keep,
             times: Times::new(self.clock.clone()),

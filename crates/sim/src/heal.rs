@@ -81,13 +81,10 @@ impl World {
             return Some(format!("{node} does not run"));
         };
         let hubs = self.hubs.iter().filter_map(|hub| hub.running.as_ref());
-        let sessions = hubs.flat_map(|hub| {
-            let has = hub.hub.sessions().all();
-            has.into_iter()
-                .filter(|(of, _)| &**of == node)
-                .map(|(_, number)| number)
-        });
-        let sessions = sessions.count();
+        let all = hubs.flat_map(|hub| hub.sessions.values());
+        let own = all.filter_map(|session| session.talk().filter(|talk| talk.node() == node));
+        let own: Vec<_> = own.collect();
+        let sessions = own.len();
         if self.around.revoked.contains(node) {
             // I13: who is revoked has no session; what it has, it keeps (I17).
             return (sessions > 0).then(|| format!("{node} is revoked, and has a session"));
@@ -96,7 +93,8 @@ impl World {
         if sessions != 1 {
             return Some(format!("{node} has {sessions} sessions"));
         }
-        if running.talk().is_none_or(|talk| !talk.is_quiet()) {
+        let busy = running.talk().is_none_or(|talk| !talk.is_quiet());
+        if busy || own.iter().any(|talk| !talk.is_quiet()) {
             return Some(format!("{node} is busy"));
         }
         let reader = running.keep.reader();

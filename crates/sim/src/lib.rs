@@ -1,10 +1,10 @@
 //! The whole system in one thread from one seed: a cluster, its API server, hubs, links, agents and
 //! their disks. Everything bad happens to them for a while, then nothing bad any more; what must
-//! hold is looked at after every step, and in the end every node has its view. For development only.
+//! hold is looked at after every step, and in the end every node has its view. For development.
 //!
-//! What is pure is the real thing: the hub's cache, views, followers, epochs and sessions, both ends
-//! of a session, the agent's keeping and coming back, the store. What stands around it (sockets,
-//! the API server, disks, clocks) is a model, and so is the order in which things happen.
+//! What is pure is the real thing: the hub's cache, views, followers, epochs and sessions, both
+//! ends of a session, the agent's keeping and coming back, the store. What stands around it
+//! (sockets, the API server, disks, clocks) is a model, and so is the order in which things happen.
 
 #![allow(
     clippy::unwrap_used,

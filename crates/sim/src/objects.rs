@@ -71,9 +71,11 @@ pub(crate) fn object(resource: &Resource, name: &ObjectName, at: u64, draft: &Dr
             let Draft {
                 node, secret, map, ..
             } = draft;
-            format!(
-                r#""spec":{{"nodeName":"{node}","containers":[{{"name":"c","envFrom":[{{"configMapRef":{{"name":"{map}"}}}}]}}],"volumes":[{{"name":"v","secret":{{"secretName":"{secret}"}}}}]}},"status":{{"phase":"{filling}"}}"#
-            )
+            let container =
+                format!(r#"{{"name":"c","envFrom":[{{"configMapRef":{{"name":"{map}"}}}}]}}"#);
+            let volume = format!(r#"{{"name":"v","secret":{{"secretName":"{secret}"}}}}"#);
+            let spec = format!(r#""containers":[{container}],"volumes":[{volume}]"#);
+            format!(r#""spec":{{"nodeName":"{node}",{spec}}},"status":{{"phase":"{filling}"}}"#)
         }
         _ => format!(r#""data":{{"filling":"{filling}","turn":"{at}"}}"#),
     };

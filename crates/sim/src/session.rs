@@ -68,6 +68,7 @@ impl Session {
         }
     }
 
+    /// The session, once there was a hello.
     pub(crate) fn talk(&self) -> Option<&Talk> {
         self.talk.as_ref()
     }
@@ -320,7 +321,12 @@ impl Talk {
         }
     }
 
-    /// Whether the node has what it should, as far as this end knows, and nothing is on its way.
+    /// The node.
+    pub(crate) fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Whether nothing is on its way, and everything that the node said is judged.
     pub(crate) fn is_quiet(&self) -> bool {
         self.sender.in_flight() == 0 && self.sender.unjudged().count() == 0
     }

@@ -1,5 +1,5 @@
-//! What happens, in words: `TRACE=1 SEED=… SEEDS=1 cargo test -p sim`. Or only its sum, by which two
-//! runs can be compared.
+//! What happens, in words: `TRACE=1 SEED=… SEEDS=1 cargo test -p sim`. Or only its sum, by which
+//! two runs can be compared.
 
 use std::cell::Cell;
 use std::sync::OnceLock;

@@ -29,7 +29,7 @@ pub struct Ran {
 }
 
 /// How many steps everything bad happens for.
-const STEPS: usize = 260;
+const STEPS: usize = 200;
 
 /// Runs the world of a seed. Panics if something does not hold.
 pub fn run(seed: u64, summed: bool) -> Ran {
