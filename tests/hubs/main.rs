@@ -6,4 +6,5 @@
 mod stage; // a cluster, hubs and agents
 mod nodes; // nodes and leases that are kept for agents
 mod records; // what nodes hold, and what happens, told to people
+mod rights; // what a hub may do, and that it is enough
 mod several; // hubs that share nothing but the cluster
