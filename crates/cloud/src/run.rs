@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 use tracing::info;
 use wire::frame::REGISTER_NODE;
 use wire::join::NodeName;
-use wire::session::{PROTOCOL_NEWEST, PROTOCOL_OLDEST, Terms};
+use wire::session::{FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Terms};
 use wire::window::Limits;
 
 use crate::cache;
@@ -228,7 +228,7 @@ impl Ground {
             terms: Arc::new(Terms {
                 oldest: PROTOCOL_OLDEST,
                 newest: PROTOCOL_NEWEST,
-                features: REGISTER_NODE,
+                features: FEATURES | REGISTER_NODE,
                 hub: config.name.into(),
                 heartbeat_seconds: HEARTBEAT_SECONDS,
                 window: config.limits.deliveries as u64,

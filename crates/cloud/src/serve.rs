@@ -113,7 +113,7 @@ impl Service {
         }
         let sender = Sender::new(
             welcome,
-            hello.holdings,
+            (hello.holdings, hello.staged),
             (self.limits, Patience::HUB),
             times.now(),
         );

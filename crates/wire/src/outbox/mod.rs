@@ -6,6 +6,7 @@
 
 mod follow; // one resource: where the node stands, what is next
 mod look; // what it tells of itself
+mod resume; // what is staged since before
 mod start; // a scope that starts, or is put right
 
 use std::collections::{BTreeMap, VecDeque};
@@ -23,6 +24,7 @@ use crate::frame::{Delivery, Fault, Frame, From};
 use crate::ring::Ring;
 use crate::window::{Fate, Limits, NotSent, Step, Why, Window};
 use follow::Follow;
+pub(crate) use start::Found;
 
 /// What is there to be sent: the hub's objects, or those of a pool's leader.
 pub trait Source {
