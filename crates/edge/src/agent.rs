@@ -175,6 +175,8 @@ impl Agent {
                     _ => Attempt::SentAway { wait },
                 }
             }
+            // What could not be joined was forgotten: it is asked for at once.
+            Closed::NotStored(Refusal::Misbehaved(_)) => Attempt::Lost { lasted },
             Closed::NotStored(_) => Attempt::SentAway { wait: STORE_WAIT },
             _ => Attempt::Lost { lasted },
         }

@@ -335,12 +335,15 @@ fn a_length_beyond_the_message_is_refused() {
 
 #[test]
 fn an_older_agent_says_nothing_of_its_machine() {
-    let said = hello(vec![holding(None)]);
+    let mut said = hello(vec![holding(None)]);
+    said.staged = Vec::new();
     let (mut body, mut machine) = (Vec::new(), Vec::new());
     said.encode(&mut body);
     for text in [&said.machine.host, &said.machine.os, &said.machine.arch] {
         put_text(&mut machine, text);
     }
+    // Behind it stands that nothing is staged.
+    put_number(&mut machine, 0);
     assert!(body.ends_with(&machine));
     body.truncate(body.len() - machine.len());
     let read = Hello::decode(&mut Taker::new(&body)).unwrap();
