@@ -169,8 +169,8 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
     // It is part of names in the cluster.
     if name.len() > HUB_NAME_MAX || name.parse::<NodeName>().is_err() {
         bail!(
-            "{name:?} cannot be a hub's name: give --hub-name with at most {HUB_NAME_MAX} lower-case \
-             letters, digits, '-' and '.'"
+            "{name:?} cannot be a hub's name: give --hub-name with at most {HUB_NAME_MAX} \
+             lower-case letters, digits, '-' and '.'"
         );
     }
     Ok(Config {

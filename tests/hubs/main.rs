@@ -1,5 +1,5 @@
-//! Hubs and agents in one process beside `holdfast up`: what a hub does in the cluster, and how hubs
-//! share it.
+//! Hubs and agents in one process beside `holdfast up`: what a hub does in the cluster, and how
+//! hubs share it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
