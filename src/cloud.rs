@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use cloud::cluster;
 use cloud::hub::Hub;
@@ -20,6 +20,7 @@ use host::{Clock, Tasks, files};
 use jiff::SignedDuration;
 use object::Resource;
 use tracing::info;
+use wire::join::NodeName;
 
 use crate::cli::{ClusterFlags, LogFlags};
 use crate::config::value::{Connections, Grace, Listen, LogFormat, LogLevel, ServerName};
@@ -165,6 +166,13 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
         Some(name) => name.clone(),
         None => host::name().context("the host has no name; give --hub-name")?,
     };
+    // It is part of names in the cluster.
+    if name.len() > HUB_NAME_MAX || name.parse::<NodeName>().is_err() {
+        bail!(
+            "{name:?} cannot be a hub's name: give --hub-name with at most {HUB_NAME_MAX} \
+             lower-case letters, digits, '-' and '.'"
+        );
+    }
     Ok(Config {
         cluster,
         wanted: wanted(&name, flags),
@@ -179,6 +187,9 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
         records: flags.records,
     })
 }
+
+/// Characters of a hub's name.
+const HUB_NAME_MAX: usize = 200;
 
 /// `endpointslices.discovery.k8s.io` is a kind of a group, `services` one of the core.
 fn kind_named(kind: &str) -> Resource {

@@ -179,7 +179,7 @@ fn what_a_node_holds_is_told_with_its_progress() {
     let same = held(&mut outbox, &shelf);
     shelf.put("secrets", "s", 8);
     assert!(Arc::ptr_eq(&same[0], &held(&mut outbox, &shelf)[0]));
-    outbox.want(&secrets, &[name.clone()]);
+    outbox.want(&secrets, std::slice::from_ref(&name));
     shelf.put("secrets", "s", 9);
     assert_eq!(held(&mut outbox, &shelf), [[name].into()]);
 }
