@@ -10,6 +10,7 @@ use clap::Args;
 use cloud::cluster;
 use cloud::hub::Hub;
 use cloud::nodes::Leases;
+use cloud::record::Mode;
 use cloud::run::{self, Config};
 use cloud::view::Policy;
 use host::glass::{Page, Port, Shown, Socket};
@@ -97,6 +98,15 @@ pub(crate) struct CloudFlags {
         value_name = "on|off"
     )]
     leases: Leases,
+    /// Which objects on nodes have records in the cluster: those of a node alone, all, or none
+    #[arg(
+        long,
+        env = "HOLDFAST_RECORDS",
+        hide_env_values = true,
+        default_value = "node",
+        value_name = "node|all|off"
+    )]
+    records: Mode,
     /// Where `holdfast status` finds this hub: a folder for its socket
     #[arg(
         long,
@@ -166,6 +176,7 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
         sessions_max: flags.sessions_max.0,
         drain: flags.drain.0,
         leases: flags.leases,
+        records: flags.records,
     })
 }
 

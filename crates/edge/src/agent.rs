@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
 use wire::frame::{Hello, Machine, REGISTER_NODE, Reason};
-use wire::session::{Ended, PROTOCOL_NEWEST, PROTOCOL_OLDEST};
+use wire::session::{Ended, FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST};
 
 use crate::join::{Hub, Identity};
 use crate::keep::Keep;
@@ -122,14 +122,18 @@ impl Agent {
             warn!(%resource, "damaged on disk: asking for it again");
         }
         let number = self.keep.next_session().await.map_err(Unlinked::Store)?;
+        let staged = self.keep.staged();
+        let unstaged = self.keep.unstage_all_but(&staged).await;
+        unstaged.map_err(Unlinked::Store)?;
         let hello = Hello {
             oldest: PROTOCOL_OLDEST,
             newest: PROTOCOL_NEWEST,
             session: number,
-            features: self.registration.features(),
+            features: FEATURES | self.registration.features(),
             program: self.program.clone(),
             holdings: self.keep.holdings(),
             machine: self.machine.clone(),
+            staged,
         };
         info!(hub = hub.address(), session = number, "link open");
         let beside = (&self.times, &*self.status);
@@ -171,6 +175,8 @@ impl Agent {
                     _ => Attempt::SentAway { wait },
                 }
             }
+            // What could not be joined was forgotten: it is asked for at once.
+            Closed::NotStored(Refusal::Misbehaved(_)) => Attempt::Lost { lasted },
             Closed::NotStored(_) => Attempt::SentAway { wait: STORE_WAIT },
             _ => Attempt::Lost { lasted },
         }

@@ -13,7 +13,7 @@ use host::websocket::{CloseCode, Pump, Reader, Received, Socket};
 use store::replica::Refusal;
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use wire::frame::{Bye, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, frames};
-use wire::session::{Ended, Receiver, Task};
+use wire::session::{Ended, RESUMES, Receiver, Task};
 
 use crate::keep::{Begun, Keep, Stored};
 use crate::status::Status;
@@ -242,6 +242,10 @@ where
             Task::Welcome(welcome) => {
                 let now = self.times.clock().wall();
                 self.status.welcomed(&welcome, now);
+                if welcome.features & RESUMES == 0 {
+                    // Nothing was delivered yet: this comes first.
+                    self.queue.push_back(Stored::NothingStaged);
+                }
             }
             // Nothing is reported and no stream is open yet.
             Task::Reported(_) | Task::Stream { .. } => {}

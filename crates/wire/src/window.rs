@@ -261,7 +261,13 @@ impl<T> Window<T> {
         Some(Step::Void { number, what })
     }
 
-    fn sent(&self) -> u64 {
+    /// Everything up to this number was acked.
+    pub fn acked(&self) -> u64 {
+        self.first - 1
+    }
+
+    /// The highest number that was sent.
+    pub fn sent(&self) -> u64 {
         self.first + self.flight.len() as u64 - 1
     }
 

@@ -130,6 +130,11 @@ impl Records {
         }
     }
 
+    /// There is reason for a survey: more may be wrong than is known.
+    pub fn want_survey(&mut self) {
+        self.survey.want();
+    }
+
     /// A node is deleted: its records are collected.
     pub fn node_gone(&mut self, node: &NodeName, now: Duration) {
         if self.mode != Mode::Off {
@@ -319,7 +324,7 @@ impl Records {
         self.pending.objects() + self.pending.nodes()
     }
 
-    fn has_records(&self, resource: &Resource) -> bool {
+    pub(super) fn has_records(&self, resource: &Resource) -> bool {
         match self.mode {
             Mode::All => true,
             Mode::Node => !self.policy.shares(resource),

@@ -4,9 +4,11 @@
 //! So these change only between cuts, and only where everything before is complete: what is wanted
 //! meanwhile waits for that.
 
+use std::sync::Arc;
+
 use object::{ObjectName, Range, Resource, Scope, Standing, Version};
 
-use super::start::{Cursor, How, Size, Starting};
+use super::start::{Cursor, Found, How, Size, Starting};
 use super::{Item, Source};
 use crate::cut;
 use crate::difference::Repairs;
@@ -42,6 +44,8 @@ pub(super) struct Follow {
     asking: bool,
     /// Whether a page was what came last: then a cut comes first.
     paged: bool,
+    /// What it held at the last Progress.
+    told: Arc<[Scope]>,
 }
 
 impl Follow {
@@ -98,6 +102,51 @@ impl Follow {
                 how: How::Repaired(own.collect()),
                 ..Starting::new(scope, since)
             });
+        }
+    }
+
+    /// Something is staged for a scope since a session before.
+    pub(super) fn found(&mut self, scope: &Scope, found: Option<Found>) {
+        if self.starting.iter().any(|start| start.scope == *scope) {
+            return;
+        }
+        let of_use = found.filter(|_| !self.held.contains(scope));
+        match of_use {
+            Some(found) => self.starting.push(Starting {
+                at: Cursor::Found(found),
+                staged: true,
+                ..Starting::new(scope, &Version::FIRST)
+            }),
+            None => self.unstaged.push(scope.clone()),
+        }
+    }
+
+    /// The next scope of which the node is to be asked what is staged for it, once everything up
+    /// to delivery `acked` of `sent` is on its disk. It counts as asked.
+    pub(super) fn ask_staged(&mut self, acked: u64, sent: u64) -> Option<(Scope, Found)> {
+        let (asking, doubtful, wanted) = (self.asking, &self.doubtful, &self.wanted);
+        // What is not wanted goes, and what is held may be all that is needed.
+        let waits = |scope: &Scope| !wanted.contains(scope) || (asking && doubtful.contains(scope));
+        for starting in &mut self.starting {
+            let Cursor::Found(found) = &mut starting.at else {
+                continue;
+            };
+            let last = *found.sent.get_or_insert(sent);
+            if last <= acked && !waits(&starting.scope) {
+                let found = found.clone();
+                starting.at = Cursor::Asked(found.last.clone());
+                return Some((starting.scope.clone(), found));
+            }
+        }
+        None
+    }
+
+    /// With these repairs, what is staged for a scope is what there was at `since`. Without any,
+    /// everything is sent anew.
+    pub(super) fn resume(&mut self, scope: &Scope, since: &Version, repairs: Option<Repairs>) {
+        let mut starting = self.starting.iter_mut();
+        if let Some(starting) = starting.find(|starting| starting.scope == *scope) {
+            starting.resume(since, repairs);
         }
     }
 
@@ -186,7 +235,7 @@ impl Follow {
                     standing.parts.show(aim, change.version().clone());
                 }
             }
-            (Item::Progress { to }, _) => {
+            (Item::Progress { to, .. }, _) => {
                 self.standing = Some(Standing::complete(to.clone()));
                 self.looked = None;
                 self.cut = None;
@@ -209,6 +258,8 @@ impl Follow {
         for starting in &mut self.starting {
             if starting.at == Cursor::Shown {
                 starting.at = Cursor::End;
+                // A node may keep what came of a reset where it keeps what is staged.
+                starting.staged = true;
             }
         }
     }
@@ -316,8 +367,21 @@ impl Follow {
         self.cut = Some(to.clone());
         self.reached = Some(to.clone());
         items.insert(0, Item::Cut { aim: to.clone() });
-        items.push(Item::Progress { to: to.clone() });
+        items.push(Item::Progress {
+            to: to.clone(),
+            scopes: self.holds_then(),
+        });
         items
+    }
+
+    /// What the node holds at the end of the cut. It is seldom something else than before.
+    fn holds_then(&mut self) -> Arc<[Scope]> {
+        let shown = self.starting.iter().filter(|it| it.at == Cursor::Shown);
+        let scopes = self.held.iter().chain(shown.map(|it| &it.scope));
+        if !scopes.clone().eq(self.told.iter()) {
+            self.told = scopes.cloned().collect();
+        }
+        Arc::clone(&self.told)
     }
 
     /// What is held and not wanted ends with the next cut, unless one before it is incomplete: what

@@ -6,6 +6,7 @@
 
 mod follow; // one resource: where the node stands, what is next
 mod look; // what it tells of itself
+mod resume; // what is staged since before
 mod start; // a scope that starts, or is put right
 
 use std::collections::{BTreeMap, VecDeque};
@@ -23,6 +24,7 @@ use crate::frame::{Delivery, Fault, Frame, From};
 use crate::ring::Ring;
 use crate::window::{Fate, Limits, NotSent, Step, Why, Window};
 use follow::Follow;
+pub(crate) use start::Found;
 
 /// What is there to be sent: the hub's objects, or those of a pool's leader.
 pub trait Source {
@@ -65,7 +67,7 @@ enum Item {
     Object(Arc<Header>),
     Drop { name: ObjectName },
     End { scope: Scope },
-    Progress { to: Version },
+    Progress { to: Version, scopes: Arc<[Scope]> },
 }
 
 /// What is needed to send something once more, and to know what an ack means.
@@ -84,6 +86,8 @@ pub enum Settled {
         resource: Resource,
         /// The version.
         version: Version,
+        /// The scopes that it holds at this version.
+        scopes: Arc<[Scope]>,
     },
     /// The node could not take this object. It is set aside.
     SetAside {
@@ -391,9 +395,11 @@ fn put(
 fn meaning(sent: Sent, fate: Fate) -> Option<Settled> {
     let Sent { resource, item } = sent;
     match (item, fate) {
-        (Item::Progress { to: version }, Fate::Delivered) => {
-            Some(Settled::Reached { resource, version })
-        }
+        (Item::Progress { to, scopes }, Fate::Delivered) => Some(Settled::Reached {
+            resource,
+            version: to,
+            scopes,
+        }),
         (Item::Change(Change::Put { header, .. }) | Item::Object(header), Fate::Void(why)) => {
             let name = header.name.clone();
             Some(Settled::SetAside {

@@ -147,8 +147,41 @@ fn what_changed_is_sent_once_and_then_nothing() {
     let reached = Settled::Reached {
         resource: Resource::new("", "pods"),
         version: version(6),
+        scopes: [all()].into(),
     };
     assert_eq!(outbox.ack(3), Ok(vec![reached]));
+}
+
+#[test]
+fn what_a_node_holds_is_told_with_its_progress() {
+    let mut shelf = Shelf::default();
+    shelf.put("secrets", "s", 6);
+    let mut outbox = complete(&["secrets"]);
+    let name = Scope::of(Range::Name(ObjectName::new("m", "token")));
+    let secrets = Resource::new("", "secrets");
+    let mut number = 0;
+    let mut held = |outbox: &mut Outbox, shelf: &Shelf| -> Vec<Arc<[Scope]>> {
+        number += sent(outbox, shelf).len() as u64;
+        let settled = outbox.ack(number).unwrap().into_iter();
+        settled
+            .filter_map(|settled| match settled {
+                Settled::Reached { scopes, .. } => Some(scopes),
+                Settled::SetAside { .. } => None,
+            })
+            .collect()
+    };
+    let first = held(&mut outbox, &shelf);
+    assert_eq!(first, [[all()].into()]);
+    outbox.want(&secrets, &[all(), name.clone()]);
+    assert_eq!(held(&mut outbox, &shelf), [[all(), name.clone()].into()]);
+    // The next is the same and costs nothing.
+    shelf.put("secrets", "s", 7);
+    let same = held(&mut outbox, &shelf);
+    shelf.put("secrets", "s", 8);
+    assert!(Arc::ptr_eq(&same[0], &held(&mut outbox, &shelf)[0]));
+    outbox.want(&secrets, &[name.clone()]);
+    shelf.put("secrets", "s", 9);
+    assert_eq!(held(&mut outbox, &shelf), [[name].into()]);
 }
 
 #[test]

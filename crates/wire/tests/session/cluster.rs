@@ -70,6 +70,39 @@ impl Cluster {
         }
     }
 
+    /// So many objects of each resource, all in one namespace.
+    pub(crate) fn filled(objects: usize) -> Self {
+        let mut cluster = Self::new(&mut Chance::new(0));
+        for resource in resources() {
+            (0..objects).for_each(|number| cluster.put(&resource, number));
+        }
+        cluster.forget();
+        cluster
+    }
+
+    /// Something happens to one of those, or to one that was not there.
+    pub(crate) fn change_filled(&mut self, chance: &mut Chance, objects: usize) {
+        let resource = resources()[chance.below(2)].clone();
+        let number = chance.below(objects + objects / 10);
+        let name = filled_name(number);
+        let before = self.tables[&resource].now.get(&name).cloned();
+        match before {
+            Some(_) if chance.one_in(3) => {
+                self.version += 1;
+                self.step(&resource, name, before, None);
+            }
+            _ => self.put(&resource, number),
+        }
+    }
+
+    fn put(&mut self, resource: &Resource, number: usize) {
+        let name = filled_name(number);
+        self.version += 1;
+        let before = self.tables[resource].now.get(&name).cloned();
+        let after = object(resource, &name, &format!("u{number}"), self.version, "red");
+        self.step(resource, name, before, Some(after));
+    }
+
     /// Something happens to an object.
     pub(crate) fn change(&mut self, chance: &mut Chance) {
         let resource = resources()[chance.below(2)].clone();
@@ -216,6 +249,10 @@ pub(crate) fn told(object: &Object) -> String {
 
 pub(crate) fn version(number: u64) -> Version {
     number.to_string().parse().unwrap()
+}
+
+fn filled_name(number: usize) -> ObjectName {
+    ObjectName::new("a", &format!("{number:05}"))
 }
 
 fn object(resource: &Resource, name: &ObjectName, uid: &str, at: u64, colour: &str) -> Object {
