@@ -226,10 +226,16 @@ impl Life {
             machine: machine(),
             registration: self.registration,
         };
-        let (ended, ()) = tokio::join!(
-            agent.run(self.shutdown.clone()),
-            rotation.run(self.shutdown.clone())
-        );
+        let renewing = async {
+            rotation.run(self.shutdown.clone()).await;
+            // At the shutdown the agent still has its last words to say.
+            std::future::pending().await
+        };
+        // An agent that gives up ends the program, whatever becomes of its certificate.
+        let ended = tokio::select! {
+            ended = agent.run(self.shutdown.clone()) => ended,
+            never = renewing => never,
+        };
         self.keep.close();
         Ok(ended?)
     }

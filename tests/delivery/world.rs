@@ -84,7 +84,6 @@ impl World {
             .map(|hub| hub.address().to_string())
             .collect();
         for name in NODES.iter().take(plan.nodes) {
-            world.driver.node(name).await;
             let mut node = Node::new(name, world.path(), &kubeconfig);
             node.hubs = addresses.clone();
             world.nodes.push(node);
