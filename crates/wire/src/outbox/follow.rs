@@ -209,6 +209,8 @@ impl Follow {
         for starting in &mut self.starting {
             if starting.at == Cursor::Shown {
                 starting.at = Cursor::End;
+                // The node may have laid aside what it got of the reset.
+                starting.staged = true;
             }
         }
     }
