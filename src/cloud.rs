@@ -23,7 +23,7 @@ use tracing::info;
 use wire::join::NodeName;
 
 use crate::cli::{ClusterFlags, LogFlags};
-use crate::config::value::{Connections, Grace, Listen, LogFormat, LogLevel, ServerName};
+use crate::config::value::{Connections, Grace, Listen, LogFormat, LogLevel, ServerName, Window};
 use crate::failure::Failure;
 use crate::life::{self, Threads, Until};
 use crate::log::{self, Style};
@@ -79,6 +79,16 @@ pub(crate) struct CloudFlags {
         value_name = "COUNT"
     )]
     sessions_max: Connections,
+    /// How many deliveries may be on their way to an agent before it acks one; 1 waits for each
+    #[arg(
+        long,
+        env = "HOLDFAST_WINDOW",
+        hide_env_values = true,
+        default_value = "1024",
+        allow_hyphen_values = true,
+        value_name = "COUNT"
+    )]
+    window: Window,
     /// Over how long agents are handed over to other hubs when this one stops
     #[arg(
         long,
@@ -179,7 +189,10 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
         name,
         policy,
         certificate_life: SignedDuration::from_hours(30 * 24),
-        limits: wire::window::Limits::default(),
+        limits: wire::window::Limits {
+            deliveries: flags.window.0,
+            ..wire::window::Limits::default()
+        },
         cache: cloud::cache::Limits::default(),
         sessions_max: flags.sessions_max.0,
         drain: flags.drain.0,

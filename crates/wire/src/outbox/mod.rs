@@ -34,6 +34,16 @@ pub trait Source {
     fn epoch(&self) -> u64;
     /// The bytes of an object at exactly this version, if they are still there.
     fn bytes(&self, resource: &Resource, header: &Header) -> Option<Bytes>;
+    /// The same as they are sent, as the difference from another version if there is a base. One
+    /// that has many nodes makes it once for all of them.
+    fn content(
+        &self,
+        resource: &Resource,
+        header: &Header,
+        base: Option<&Header>,
+    ) -> Option<Content> {
+        content(self, resource, header, base)
+    }
     /// The next objects of a scope, by name: those after this name, and not too many.
     fn page(
         &self,
@@ -377,6 +387,20 @@ fn put(
     base: Option<&Header>,
     source: &impl Source,
 ) -> Option<Delivery> {
+    Some(Delivery::Put {
+        name: header.name.clone(),
+        content: source.content(resource, header, base)?,
+    })
+}
+
+/// An object's bytes as they are sent, made anew; nothing if they are gone. Where only the base
+/// is, the object is sent whole.
+pub fn content<S: Source + ?Sized>(
+    source: &S,
+    resource: &Resource,
+    header: &Header,
+    base: Option<&Header>,
+) -> Option<Content> {
     let bytes = source.bytes(resource, header)?;
     let base = base.and_then(|base| Some((base, source.bytes(resource, base)?)));
     let base = base.as_ref().map(|(header, bytes)| {
@@ -386,10 +410,7 @@ fn put(
         });
         (form, &bytes[..])
     });
-    Some(Delivery::Put {
-        name: header.name.clone(),
-        content: Content::new(&bytes, base),
-    })
+    Some(Content::new(&bytes, base))
 }
 
 fn meaning(sent: Sent, fate: Fate) -> Option<Settled> {
