@@ -203,7 +203,8 @@ impl Ledger {
                     entry.even = Some((*even, now));
                 }
             }
-            Happening::Report(_) | Happening::Stream { .. } | Happening::Ahead { .. } => {}
+            Happening::Report(_) | Happening::Stream { .. } => {}
+            Happening::Ahead { .. } | Happening::SetAsideAgain { .. } => {}
         }
     }
 
