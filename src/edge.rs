@@ -10,6 +10,7 @@ use edge::agent::Agent;
 use edge::join::{Failed, Home, Hub, Identity, Joining, Plan, Rotation, join_until, plan};
 use edge::keep::Keep;
 use edge::status::Status;
+use edge::transport::Transport;
 use host::glass::{Page, Port, Shown, Socket};
 use host::pki::Pin;
 use host::{Clock, Shutdown, Tasks, Times, files};
@@ -38,6 +39,15 @@ pub(crate) struct EdgeFlags {
         required = true
     )]
     hubs: Vec<Hub>,
+    /// Over what links go: websocket, quic (the hub's port over UDP), or auto: QUIC if it gets through
+    #[arg(
+        long,
+        env = "HOLDFAST_TRANSPORT",
+        hide_env_values = true,
+        default_value = "websocket",
+        value_name = "NAME"
+    )]
+    transport: Transport,
     /// The node's name in the cluster [default: the name it joined with, else the host's]
     #[arg(
         long,
@@ -125,6 +135,7 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
         home,
         who,
         hubs: flags.hubs,
+        transport: flags.transport,
         keep,
         status,
         clock,
@@ -181,6 +192,7 @@ struct Life {
     home: Home,
     who: Who,
     hubs: Vec<Hub>,
+    transport: Transport,
     keep: Keep,
     status: Arc<Status>,
     clock: Clock,
@@ -203,6 +215,7 @@ impl Life {
         let agent = Agent {
             keep: self.keep.clone(),
             hubs: self.hubs,
+            transport: self.transport,
             identity: rotation.current(),
             status: self.status,
             times: Times::new(self.clock),

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use host::listen::{Accepted, Listener};
 use host::pki::Wanted;
+use host::quic;
 use host::{Clock, Shutdown, Tasks, Times, chain};
 use jiff::SignedDuration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tracing::{info, warn};
 use wire::session::{FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Terms};
@@ -19,7 +21,7 @@ use crate::cluster::{self, Client};
 use crate::epochs::Epochs;
 use crate::follow::Follow;
 use crate::hub::Hub;
-use crate::join::{self, Desk, Linked, Revocations, Serving, Signer, authority, revoked};
+use crate::join::{self, Desk, Entered, Linked, Revocations, Serving, Signer, authority, revoked};
 use crate::serve::{Caller, Service};
 use crate::talk::Desk as _;
 use crate::view::Policy;
@@ -45,6 +47,14 @@ pub struct Config {
     pub sessions_max: u32,
     /// Over how long sessions end when the hub stops.
     pub drain: Duration,
+}
+
+/// Where agents reach a hub.
+pub struct Ports {
+    /// Over TCP: links, and what leads to them.
+    pub tcp: Listener,
+    /// Over UDP: links alone.
+    pub quic: Option<quic::Listener>,
 }
 
 /// Why a hub does not start.
@@ -75,7 +85,7 @@ const START_AGAIN: Duration = Duration::from_secs(1);
 /// Starts a hub: adds its tasks, and returns once it accepts links.
 pub async fn start(
     config: Config,
-    listener: Listener,
+    ports: Ports,
     clock: Clock,
     tasks: &mut Tasks,
 ) -> Result<Arc<Hub>, Error> {
@@ -146,8 +156,14 @@ pub async fn start(
     };
     let desk = Arc::new(Desk::new(client, signer, revocations, clock));
     let crowd = tasks.crowd("links", config.sessions_max);
+    if let Some(quic) = ports.quic {
+        let (desk, service) = (Arc::clone(&desk), service.clone());
+        let serve = move |accepted| enter_quic(accepted, Arc::clone(&desk), service.clone());
+        let listening = quic.run(serving.tls(), crowd.clone(), shutdown.clone(), serve);
+        tasks.add("quic", listening);
+    }
     let serve = move |accepted| enter(accepted, Arc::clone(&desk), service.clone());
-    let listening = listener.run(serving.tls(), crowd, shutdown, serve);
+    let listening = ports.tcp.run(serving.tls(), crowd, shutdown, serve);
     tasks.add("links", listening);
     Ok(hub)
 }
@@ -155,6 +171,19 @@ pub async fn start(
 /// What becomes of a connection.
 async fn enter(accepted: Accepted, desk: Arc<Desk<Client>>, service: Service) {
     let entered = Box::pin(join::enter(accepted, &desk)).await;
+    go_on(entered, service).await;
+}
+
+/// What becomes of a QUIC stream.
+async fn enter_quic(accepted: quic::Accepted, desk: Arc<Desk<Client>>, service: Service) {
+    let entered = join::enter_quic(accepted, &desk);
+    go_on(entered, service).await;
+}
+
+async fn go_on<S>(entered: Entered<S>, service: Service)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     if let Some(happened) = entered.happened {
         info!(?happened, "join");
     }
