@@ -11,12 +11,12 @@ use cloud::cluster;
 use cloud::hub::Hub;
 use cloud::nodes::Leases;
 use cloud::record::Mode;
-use cloud::run::{self, Config};
+use cloud::run::{self, Config, Ports};
 use cloud::view::Policy;
 use host::glass::{Page, Port, Shown, Socket};
 use host::listen::Listener;
 use host::pki::Wanted;
-use host::{Clock, Tasks, files};
+use host::{Clock, Tasks, files, quic};
 use jiff::SignedDuration;
 use object::Resource;
 use tracing::info;
@@ -43,6 +43,14 @@ pub(crate) struct CloudFlags {
         value_name = "IP:PORT"
     )]
     listen: Listen,
+    /// The address and port for agents that use QUIC, over UDP; best the same port as --listen
+    #[arg(
+        long,
+        env = "HOLDFAST_QUIC_LISTEN",
+        hide_env_values = true,
+        value_name = "IP:PORT"
+    )]
+    quic_listen: Option<Listen>,
     /// What this hub is called among the hubs of the cluster [default: the host's name]
     #[arg(
         long,
@@ -240,10 +248,18 @@ async fn start(
     files::create_dir(&flags.run_dir)?;
     let path = flags.run_dir.join(format!("{}.sock", config.name));
     let lock = files::lock(&flags.run_dir.join(format!("{}.lock", config.name)))?;
-    let listener = Listener::bind(flags.listen.0).await?;
-    let address = listener.address();
+    let tcp = Listener::bind(flags.listen.0).await?;
+    let address = tcp.address();
+    let quic = flags
+        .quic_listen
+        .map(|Listen(udp)| quic::Listener::bind(udp));
+    let quic = quic.transpose()?;
+    if let Some(quic) = &quic {
+        info!(address = %quic.address(), "QUIC");
+    }
+    let ports = Ports { tcp, quic };
     let name = config.name.clone();
-    let hub = run::start(config, listener, clock, tasks).await?;
+    let hub = run::start(config, ports, clock, tasks).await?;
     let shown = shown(Arc::clone(&hub), name.clone(), address);
     let crowd = tasks.crowd("looks", LOOKS_MAX);
     let shutdown = tasks.shutdown().clone();

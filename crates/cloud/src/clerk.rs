@@ -166,6 +166,10 @@ impl Clerk {
         happening: &Happening,
         witnesses: &mut Witnesses,
     ) -> bool {
+        if let Happening::SetAsideAgain { pause } = happening {
+            let seconds = pause.as_secs();
+            warn!(%node, seconds, "what the node could not take, it could not take again");
+        }
         let ahead = match happening {
             Happening::Ahead { resource, reached } => self.is_beyond(resource, reached).await,
             Happening::Settled(Settled::Reached { .. }) => Some(false),
