@@ -88,7 +88,11 @@ impl Stage {
         let listener = Listener::bind(([127, 0, 0, 1], port).into()).await.unwrap();
         let port = listener.address().port();
         let mut tasks = Tasks::new(Shutdown::new());
-        let hub = run::start(config, listener, Clock::machine(), &mut tasks).await;
+        let ports = run::Ports {
+            tcp: listener,
+            quic: None,
+        };
+        let hub = run::start(config, ports, Clock::machine(), &mut tasks).await;
         Hub {
             hub: hub.unwrap(),
             address: format!("localhost:{port}").parse().unwrap(),
@@ -144,6 +148,7 @@ impl Stage {
                 arch: "arm64".into(),
             },
             registration,
+            transport: Default::default(),
         };
         let shutdown = Shutdown::new();
         let mut tasks = Tasks::new(shutdown.clone());
