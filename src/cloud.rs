@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use cloud::cluster;
 use cloud::hub::Hub;
+use cloud::nodes::Leases;
+use cloud::record::Mode;
 use cloud::run::{self, Config, Ports};
 use cloud::view::Policy;
 use host::glass::{Page, Port, Shown, Socket};
@@ -18,9 +20,10 @@ use host::{Clock, Tasks, files, quic};
 use jiff::SignedDuration;
 use object::Resource;
 use tracing::info;
+use wire::join::NodeName;
 
 use crate::cli::{ClusterFlags, LogFlags};
-use crate::config::value::{Connections, Grace, Listen, LogFormat, LogLevel, ServerName};
+use crate::config::value::{Connections, Grace, Listen, LogFormat, LogLevel, ServerName, Window};
 use crate::failure::Failure;
 use crate::life::{self, Threads, Until};
 use crate::log::{self, Style};
@@ -84,6 +87,16 @@ pub(crate) struct CloudFlags {
         value_name = "COUNT"
     )]
     sessions_max: Connections,
+    /// How many deliveries may be on their way to an agent before it acks one; 1 waits for each
+    #[arg(
+        long,
+        env = "HOLDFAST_WINDOW",
+        hide_env_values = true,
+        default_value = "1024",
+        allow_hyphen_values = true,
+        value_name = "COUNT"
+    )]
+    window: Window,
     /// Over how long agents are handed over to other hubs when this one stops
     #[arg(
         long,
@@ -94,6 +107,25 @@ pub(crate) struct CloudFlags {
         value_name = "DURATION"
     )]
     drain: Grace,
+    /// Whether the leases of nodes are kept alive whose agents ask for it: a write every 25 s for
+    /// each of them
+    #[arg(
+        long,
+        env = "HOLDFAST_LEASES",
+        hide_env_values = true,
+        default_value = "on",
+        value_name = "on|off"
+    )]
+    leases: Leases,
+    /// Which objects on nodes have records in the cluster: those of a node alone, all, or none
+    #[arg(
+        long,
+        env = "HOLDFAST_RECORDS",
+        hide_env_values = true,
+        default_value = "node",
+        value_name = "node|all|off"
+    )]
+    records: Mode,
     /// Where `holdfast status` finds this hub: a folder for its socket
     #[arg(
         long,
@@ -152,18 +184,33 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
         Some(name) => name.clone(),
         None => host::name().context("the host has no name; give --hub-name")?,
     };
+    // It is part of names in the cluster.
+    if name.len() > HUB_NAME_MAX || name.parse::<NodeName>().is_err() {
+        bail!(
+            "{name:?} cannot be a hub's name: give --hub-name with at most {HUB_NAME_MAX} \
+             lower-case letters, digits, '-' and '.'"
+        );
+    }
     Ok(Config {
         cluster,
         wanted: wanted(&name, flags),
         name,
         policy,
         certificate_life: SignedDuration::from_hours(30 * 24),
-        limits: wire::window::Limits::default(),
+        limits: wire::window::Limits {
+            deliveries: flags.window.0,
+            ..wire::window::Limits::default()
+        },
         cache: cloud::cache::Limits::default(),
         sessions_max: flags.sessions_max.0,
         drain: flags.drain.0,
+        leases: flags.leases,
+        records: flags.records,
     })
 }
+
+/// Characters of a hub's name.
+const HUB_NAME_MAX: usize = 200;
 
 /// `endpointslices.discovery.k8s.io` is a kind of a group, `services` one of the core.
 fn kind_named(kind: &str) -> Resource {

@@ -148,7 +148,14 @@ fn an_ephemeral_cluster_keeps_no_objects_but_knows_its_clients() {
 fn two_programs_never_share_a_folder() {
     let cluster = Cluster::start();
     let second = Command::new(program())
-        .args(["up", "--listen", "127.0.0.1:0", "--data-dir"])
+        .args([
+            "up",
+            "--nodes",
+            "0",
+            "--listen",
+            "127.0.0.1:0",
+            "--data-dir",
+        ])
         .arg(cluster.ours().home())
         .output()
         .expect("the program runs");

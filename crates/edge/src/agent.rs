@@ -10,7 +10,7 @@ use store::replica::Refusal;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
-use wire::frame::{Hello, Reason};
+use wire::frame::{Hello, Machine, REGISTER_NODE, Reason};
 use wire::session::{Ended, FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST};
 
 use crate::join::{Hub, Identity};
@@ -39,6 +39,30 @@ pub struct Agent {
     pub times: Times,
     /// The program and its release, for people.
     pub program: Box<str>,
+    /// The machine that it runs on.
+    pub machine: Machine,
+    /// Who registers the node in the cluster.
+    pub registration: Registration,
+}
+
+/// Who registers a node in the cluster and keeps its lease alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Registration {
+    /// The hub, for this agent.
+    #[default]
+    Hub,
+    /// A kubelet on the node, or nobody.
+    Elsewhere,
+}
+
+impl Registration {
+    /// What a hello says of it.
+    fn features(self) -> u64 {
+        match self {
+            Self::Hub => REGISTER_NODE,
+            Self::Elsewhere => 0,
+        }
+    }
 }
 
 /// Why an agent gives up.
@@ -142,9 +166,10 @@ impl Agent {
             oldest: PROTOCOL_OLDEST,
             newest: PROTOCOL_NEWEST,
             session,
-            features: FEATURES,
+            features: FEATURES | self.registration.features(),
             program: self.program.clone(),
             holdings: self.keep.holdings(),
+            machine: self.machine.clone(),
             staged,
         })
     }
@@ -202,6 +227,8 @@ impl Agent {
                     _ => Attempt::SentAway { wait },
                 }
             }
+            // What could not be joined was forgotten: it is asked for at once.
+            Closed::NotStored(Refusal::Misbehaved(_)) => Attempt::Lost { lasted },
             Closed::NotStored(_) => Attempt::SentAway { wait: STORE_WAIT },
             _ => Attempt::Lost { lasted },
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use object::{Header, ObjectName, Resource, Scope};
-use store::replica::{Cut, CutEnd, Onto, Refusal, Reset, Stage, Until, fits};
+use store::replica::{Cut, CutEnd, Misbehaved, Onto, Refusal, Reset, Stage, Until, fits};
 use store::{Reader, Replica};
 use wire::digest::{Digest, content_hash};
 use wire::frame::{Holding, STAGED_MAX, Staged};
@@ -173,7 +173,17 @@ impl Keep {
     /// Stores what a session hands on, in its order. Returns the number that is stored by that.
     pub async fn store(&self, task: Stored, begun: &mut Begun) -> Result<u64, Refusal> {
         match task {
-            Stored::Piece(piece) => self.store_piece(piece, begun).await,
+            Stored::Piece(piece) => {
+                let resource = piece.resource.clone();
+                let stored = self.store_piece(piece, begun).await;
+                if let Err(Refusal::Misbehaved(misbehaved)) = &stored
+                    && cannot_be_joined(misbehaved)
+                {
+                    // Asked for again and again, it would be refused again and again.
+                    self.replica.forget(resource).await?;
+                }
+                stored
+            }
             Stored::Document {
                 number,
                 name,
@@ -286,6 +296,24 @@ fn last_resets(parts: Vec<Replaced>, begun: &mut Begun) -> Vec<Reset> {
     staged.chain(last).collect()
 }
 
+/// Whether what the hub has and what is held here belong to two histories: a backup of the cluster
+/// was restored, and nobody noticed. Then what is held is forgotten, and sent anew.
+fn cannot_be_joined(misbehaved: &Misbehaved) -> bool {
+    match misbehaved {
+        Misbehaved::OutOfOrder { .. }
+        | Misbehaved::OutsideScopes { .. }
+        | Misbehaved::ProgressBackwards { .. }
+        | Misbehaved::ResetWithoutVersion { .. }
+        | Misbehaved::EpochWithoutReset { .. } => true,
+        // These would come again as they are.
+        Misbehaved::Twice { .. }
+        | Misbehaved::TooManyScopes { .. }
+        | Misbehaved::TooLarge { .. }
+        | Misbehaved::NoDocument { .. }
+        | Misbehaved::TooManyDocuments => false,
+    }
+}
+
 fn onto(onto: inbox::Onto) -> Onto {
     match onto {
         inbox::Onto::Nothing => Onto::Nothing,
@@ -338,5 +366,62 @@ impl Kept for Keep {
         look: &mut dyn FnMut(&Header),
     ) -> bool {
         self.reader().each_staged(resource, scope, look)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::Clock;
+    use object::{Object, Version};
+    use store::Options;
+    use store::disk::memory::MemoryDisk;
+
+    use super::*;
+
+    fn services() -> Resource {
+        Resource::new("", "services")
+    }
+
+    /// A whole cut that replaces everything with one service at this version.
+    fn piece(number: u64, at: u64, aim: u64) -> Stored {
+        let text = format!(
+            r#"{{"apiVersion":"v1","kind":"Service","metadata":{{"name":"s","namespace":"a",
+            "uid":"u","resourceVersion":"{at}"}}}}"#
+        );
+        let version: Version = aim.to_string().parse().unwrap();
+        Stored::Piece(Piece {
+            number,
+            resource: services(),
+            epoch: 1,
+            aim: Some(version),
+            starts: true,
+            changes: Vec::new(),
+            resets: vec![Replaced {
+                scope: Scope::all(),
+                onto: inbox::Onto::Nothing,
+                puts: vec![Object::parse(&services(), text.into(), &[]).unwrap()],
+                drops: Vec::new(),
+            }],
+            ended: Vec::new(),
+            unstaged: Vec::new(),
+            complete: Complete::Yes,
+        })
+    }
+
+    #[tokio::test]
+    async fn what_is_of_another_history_is_forgotten_and_not_refused_for_ever() {
+        let (disk, options) = (Arc::new(MemoryDisk::default()), Options::new("n"));
+        let replica = Replica::open_here(disk, options, Clock::machine()).unwrap();
+        let keep = Keep::new(replica);
+        let mut begun = Begun::default();
+        assert_eq!(keep.store(piece(1, 50, 100), &mut begun).await, Ok(1));
+        // A backup was restored above all versions, and brought back the service of before.
+        let refused = keep.store(piece(2, 20, 900), &mut begun).await;
+        assert!(
+            matches!(refused, Err(Refusal::Misbehaved(_))),
+            "{refused:?}"
+        );
+        assert!(keep.reader().scopes(&services()).is_empty());
+        assert_eq!(keep.store(piece(3, 20, 900), &mut begun).await, Ok(3));
     }
 }

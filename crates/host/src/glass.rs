@@ -192,6 +192,7 @@ where
     }
 }
 
+const CLOSE: &str = "Connection: close\r\n";
 const PAUSE: Duration = Duration::from_millis(100);
 
 async fn answer<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, shown: &Shown) -> io::Result<()> {
@@ -202,11 +203,11 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, shown: &Shown)
     let page = opening.path().filter(|_| get).and_then(|path| shown(path));
     let head = match &page {
         Some(page) => format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nContent-Length: {}\r\n{CLOSE}\r\n",
             page.content_type,
             page.body.len()
         ),
-        None => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".into(),
+        None => format!("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n{CLOSE}\r\n"),
     };
     stream.write_all(head.as_bytes()).await?;
     if let Some(page) = page {

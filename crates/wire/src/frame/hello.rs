@@ -14,6 +14,10 @@ pub const SCOPES_MAX: usize = 16 * 1024;
 /// Scopes for which a node says that something is staged. What else is staged, it discards.
 pub const STAGED_MAX: usize = 256;
 
+/// A feature: the hub is to register the node in the cluster and to keep its lease alive, as a
+/// kubelet would.
+pub const REGISTER_NODE: u64 = 1;
+
 /// The agent's first words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
@@ -29,8 +33,22 @@ pub struct Hello {
     pub program: Box<str>,
     /// Where it stands, resource by resource.
     pub holdings: Vec<Holding>,
+    /// The machine that it runs on. An older agent does not say.
+    pub machine: Machine,
     /// What is staged there from sessions before. An older agent has nothing.
     pub staged: Vec<Staged>,
+}
+
+/// What an agent tells of its machine, in the words of Kubernetes' labels. It is a claim: nothing
+/// is decided by it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// What it is called.
+    pub host: Box<str>,
+    /// Its operating system, such as `linux`.
+    pub os: Box<str>,
+    /// Its processor, such as `arm64`.
+    pub arch: Box<str>,
 }
 
 /// What is staged on a node for a scope: all that will be there up to a name, as it was once.
@@ -100,6 +118,7 @@ impl Hello {
         for holding in &self.holdings {
             holding.encode(out);
         }
+        self.machine.encode(out);
         put_number(out, self.staged.len() as u64);
         self.staged.iter().for_each(|staged| staged.encode(out));
     }
@@ -114,6 +133,10 @@ impl Hello {
         }
         let holdings = (0..count).map(|_| Holding::decode(taker));
         let holdings = holdings.collect::<Result<_, _>>()?;
+        let machine = match taker.is_empty() {
+            true => Machine::default(),
+            false => Machine::decode(taker)?,
+        };
         let count = match taker.is_empty() {
             true => 0,
             false => taker.number()?,
@@ -129,7 +152,24 @@ impl Hello {
             features,
             program,
             holdings,
+            machine,
             staged: staged.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Machine {
+    fn encode(&self, out: &mut Vec<u8>) {
+        for text in [&self.host, &self.os, &self.arch] {
+            put_text(out, cut(text));
+        }
+    }
+
+    fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            host: cut(taker.text()?).into(),
+            os: cut(taker.text()?).into(),
+            arch: cut(taker.text()?).into(),
         })
     }
 }

@@ -4,6 +4,8 @@
 //! So these change only between cuts, and only where everything before is complete: what is wanted
 //! meanwhile waits for that.
 
+use std::sync::Arc;
+
 use object::{ObjectName, Range, Resource, Scope, Standing, Version};
 
 use super::start::{Cursor, Found, How, Size, Starting};
@@ -47,6 +49,8 @@ pub(super) struct Follow {
     asking: bool,
     /// Whether a page was what came last: then a cut comes first.
     paged: bool,
+    /// What it held at the last Progress.
+    told: Arc<[Scope]>,
 }
 
 impl Follow {
@@ -263,7 +267,7 @@ impl Follow {
                     standing.parts.show(aim, change.version().clone());
                 }
             }
-            (Item::Progress { to }, _) => {
+            (Item::Progress { to, .. }, _) => {
                 self.standing = Some(Standing::complete(to.clone()));
                 self.looked = None;
                 self.cut = None;
@@ -410,8 +414,21 @@ impl Follow {
         self.cut = Some(to.clone());
         self.reached = Some(to.clone());
         items.insert(0, Item::Cut { aim: to.clone() });
-        items.push(Item::Progress { to: to.clone() });
+        items.push(Item::Progress {
+            to: to.clone(),
+            scopes: self.holds_then(),
+        });
         items
+    }
+
+    /// What the node holds at the end of the cut. It is seldom something else than before.
+    fn holds_then(&mut self) -> Arc<[Scope]> {
+        let shown = self.starting.iter().filter(|it| it.at == Cursor::Shown);
+        let scopes = self.held.iter().chain(shown.map(|it| &it.scope));
+        if !scopes.clone().eq(self.told.iter()) {
+            self.told = scopes.cloned().collect();
+        }
+        Arc::clone(&self.told)
     }
 
     /// What is held and not wanted ends with the next cut. If one before it is incomplete, it still

@@ -36,6 +36,16 @@ pub trait Source {
     fn epoch(&self) -> u64;
     /// The bytes of an object at exactly this version, if they are still there.
     fn bytes(&self, resource: &Resource, header: &Header) -> Option<Bytes>;
+    /// The same as they are sent, as the difference from another version if there is a base. One
+    /// that has many nodes makes it once for all of them.
+    fn content(
+        &self,
+        resource: &Resource,
+        header: &Header,
+        base: Option<&Header>,
+    ) -> Option<Content> {
+        content(self, resource, header, base)
+    }
     /// The next objects of a scope, by name: those after this name, and not too many.
     fn page(
         &self,
@@ -54,6 +64,8 @@ pub struct Outbox {
     queue: VecDeque<Item>,
     /// Whose it is.
     current: Option<Resource>,
+    /// Whether bytes were missing that are still the newest.
+    starved: bool,
 }
 
 type Follows = BTreeMap<Resource, Follow>;
@@ -69,7 +81,7 @@ enum Item {
     Object(Arc<Header>),
     Drop { name: ObjectName },
     End { scope: Scope },
-    Progress { to: Version },
+    Progress { to: Version, scopes: Arc<[Scope]> },
 }
 
 /// What is needed to send something once more, and to know what an ack means.
@@ -88,6 +100,8 @@ pub enum Settled {
         resource: Resource,
         /// The version.
         version: Version,
+        /// The scopes that it holds at this version.
+        scopes: Arc<[Scope]>,
     },
     /// The node could not take this object. It is set aside.
     SetAside {
@@ -108,6 +122,7 @@ impl Outbox {
             follows: BTreeMap::new(),
             queue: VecDeque::new(),
             current: None,
+            starved: false,
         }
     }
 
@@ -156,6 +171,7 @@ impl Outbox {
 
     /// The next frame, if there is something to send and room for it.
     pub fn next(&mut self, source: &impl Source, now: Duration) -> Option<Frame> {
+        self.starved = false;
         while self.window.has_room() {
             if self.queue.is_empty() && !self.refill(source) {
                 return None;
@@ -164,8 +180,11 @@ impl Outbox {
             let item = self.queue.pop_front()?;
             let sent = Sent { resource, item };
             let Some(delivery) = delivery(&sent, source, Whole::IfNeeded) else {
-                self.miss(&sent);
-                continue;
+                self.miss(sent, source);
+                match self.starved {
+                    true => return None,
+                    false => continue,
+                }
             };
             if let Some(follow) = self.follows.get_mut(&sent.resource) {
                 follow.sent(&sent.item);
@@ -231,6 +250,12 @@ impl Outbox {
         self.follows.values_mut().for_each(Follow::tell_progress);
     }
 
+    /// Whether something could not be sent because its bytes are not there, though nothing newer
+    /// is known. They may come: it is to be tried again after a moment.
+    pub fn is_starved(&self) -> bool {
+        self.starved
+    }
+
     /// How many deliveries are on their way.
     pub fn in_flight(&self) -> usize {
         self.window.len()
@@ -261,15 +286,33 @@ impl Outbox {
         false
     }
 
-    /// The object has changed since, and its old bytes are gone. What is staged is complete without
-    /// it: what changed meanwhile comes with the reset. The rest of a cut is made anew.
-    fn miss(&mut self, sent: &Sent) {
+    /// The bytes of an object are not there. If it has changed since, what is staged is complete
+    /// without it: what changed meanwhile comes with the reset. Otherwise it waits for them. The
+    /// rest of a cut is made anew in any case: the object may not be wanted any more.
+    fn miss(&mut self, sent: Sent, source: &impl Source) {
+        self.starved = !is_passed(&sent, source);
         let follow = self.follows.get_mut(&sent.resource);
         if let Some(follow) = follow.filter(|follow| follow.is_in_cut()) {
             follow.abandon();
             self.queue.clear();
+        } else if self.starved {
+            self.queue.push_front(sent.item);
         }
     }
+}
+
+/// Whether the object has changed since.
+fn is_passed(sent: &Sent, source: &impl Source) -> bool {
+    let (Item::Change(Change::Put { header, .. }) | Item::Object(header)) = &sent.item else {
+        return true;
+    };
+    let Some(ring) = source.ring(&sent.resource) else {
+        return false;
+    };
+    // What was taken from before the ring's time was the newest then.
+    let since = (&header.version).max(ring.floor());
+    let later = ring.between(since, ring.now());
+    later.is_ok_and(|mut steps| steps.any(|step| step.name == header.name))
 }
 
 /// Why a session cannot go on.
@@ -357,6 +400,20 @@ fn put(
     base: Option<&Header>,
     source: &impl Source,
 ) -> Option<Delivery> {
+    Some(Delivery::Put {
+        name: header.name.clone(),
+        content: source.content(resource, header, base)?,
+    })
+}
+
+/// An object's bytes as they are sent, made anew; nothing if they are gone. Where only the base
+/// is, the object is sent whole.
+pub fn content<S: Source + ?Sized>(
+    source: &S,
+    resource: &Resource,
+    header: &Header,
+    base: Option<&Header>,
+) -> Option<Content> {
     let bytes = source.bytes(resource, header)?;
     let base = base.and_then(|base| Some((base, source.bytes(resource, base)?)));
     let base = base.as_ref().map(|(header, bytes)| {
@@ -366,18 +423,17 @@ fn put(
         });
         (form, &bytes[..])
     });
-    Some(Delivery::Put {
-        name: header.name.clone(),
-        content: Content::new(&bytes, base),
-    })
+    Some(Content::new(&bytes, base))
 }
 
 fn meaning(sent: Sent, fate: Fate, follows: &Follows) -> Option<Settled> {
     let Sent { resource, item } = sent;
     match (item, fate) {
-        (Item::Progress { to: version }, Fate::Delivered) => {
-            Some(Settled::Reached { resource, version })
-        }
+        (Item::Progress { to, scopes }, Fate::Delivered) => Some(Settled::Reached {
+            resource,
+            version: to,
+            scopes,
+        }),
         (Item::Change(Change::Put { header, .. }) | Item::Object(header), Fate::Void(why)) => {
             // What is not wanted any more is missed by nobody.
             let follow = follows.get(&resource)?;

@@ -147,8 +147,41 @@ fn what_changed_is_sent_once_and_then_nothing() {
     let reached = Settled::Reached {
         resource: Resource::new("", "pods"),
         version: version(6),
+        scopes: [all()].into(),
     };
     assert_eq!(outbox.ack(3), Ok(vec![reached]));
+}
+
+#[test]
+fn what_a_node_holds_is_told_with_its_progress() {
+    let mut shelf = Shelf::default();
+    shelf.put("secrets", "s", 6);
+    let mut outbox = complete(&["secrets"]);
+    let name = Scope::of(Range::Name(ObjectName::new("m", "token")));
+    let secrets = Resource::new("", "secrets");
+    let mut number = 0;
+    let mut held = |outbox: &mut Outbox, shelf: &Shelf| -> Vec<Arc<[Scope]>> {
+        number += sent(outbox, shelf).len() as u64;
+        let settled = outbox.ack(number).unwrap().into_iter();
+        settled
+            .filter_map(|settled| match settled {
+                Settled::Reached { scopes, .. } => Some(scopes),
+                Settled::SetAside { .. } => None,
+            })
+            .collect()
+    };
+    let first = held(&mut outbox, &shelf);
+    assert_eq!(first, [[all()].into()]);
+    outbox.want(&secrets, &[all(), name.clone()]);
+    assert_eq!(held(&mut outbox, &shelf), [[all(), name.clone()].into()]);
+    // The next is the same and costs nothing.
+    shelf.put("secrets", "s", 7);
+    let same = held(&mut outbox, &shelf);
+    shelf.put("secrets", "s", 8);
+    assert!(Arc::ptr_eq(&same[0], &held(&mut outbox, &shelf)[0]));
+    outbox.want(&secrets, std::slice::from_ref(&name));
+    shelf.put("secrets", "s", 9);
+    assert_eq!(held(&mut outbox, &shelf), [[name].into()]);
 }
 
 #[test]
@@ -446,4 +479,60 @@ fn progress_is_told_when_it_is_asked_for() {
     outbox.tell_progress();
     assert_eq!(sent(&mut outbox, &shelf), ["pods to 8", "Progress"]);
     assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
+}
+
+/// Takes the bytes of an object away, and gives them back.
+fn hidden(shelf: &mut Shelf, plural: &str, name: &str, at: u64) -> impl FnOnce(&mut Shelf) + use<> {
+    let name = ObjectName::new("n", name);
+    let key = (Resource::new("", plural), name, version(at));
+    let bytes = shelf.bytes.remove(&key).unwrap();
+    move |shelf| drop(shelf.bytes.insert(key, bytes))
+}
+
+#[test]
+fn what_lacks_its_bytes_is_waited_for_and_not_left_out() {
+    let mut shelf = Shelf::default();
+    shelf.put("pods", "a", 5);
+    shelf.put("pods", "b", 6);
+    let back = hidden(&mut shelf, "pods", "b", 6);
+    let mut outbox = complete(&["pods"]);
+    assert_eq!(sent(&mut outbox, &shelf), ["pods to 6", "put n/a"]);
+    assert!(outbox.is_starved());
+    back(&mut shelf);
+    let rest = sent(&mut outbox, &shelf);
+    assert_eq!(rest, ["pods to 6", "put n/b", "Progress"]);
+    assert!(!outbox.is_starved());
+}
+
+#[test]
+fn what_changed_since_is_sent_as_it_is_now() {
+    let mut shelf = Shelf::default();
+    shelf.put("pods", "a", 5);
+    drop(hidden(&mut shelf, "pods", "a", 5));
+    shelf.put("pods", "b", 6);
+    let mut outbox = complete(&["pods"]);
+    assert_eq!(sent(&mut outbox, &shelf), ["pods to 6"]);
+    shelf.put("pods", "a", 7);
+    let rest = sent(&mut outbox, &shelf);
+    assert_eq!(rest, ["pods to 7", "put n/b", "put n/a", "Progress"]);
+}
+
+#[test]
+fn what_starts_waits_for_all_of_its_bytes() {
+    let mut shelf = Shelf::default();
+    for number in 0..100 {
+        shelf.put("pods", &format!("p{number:02}"), 5 + number);
+    }
+    let back = hidden(&mut shelf, "pods", "p07", 12);
+    let mut outbox = Outbox::new(Limits::default());
+    outbox.want(&Resource::new("", "pods"), &[all()]);
+    let first = sent(&mut outbox, &shelf);
+    assert_eq!(first.len(), 8, "{first:?}");
+    assert!(outbox.is_starved());
+    back(&mut shelf);
+    let rest = sent(&mut outbox, &shelf);
+    let all = first.iter().chain(&rest);
+    let puts = all.filter(|word| word.starts_with("put"));
+    assert_eq!(puts.count(), 100);
+    assert!(rest.contains(&"put n/p07".to_owned()), "{rest:?}");
 }

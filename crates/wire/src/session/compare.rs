@@ -123,7 +123,11 @@ impl Question {
         (outbox, source): (&mut Outbox, &impl Compared),
     ) -> Option<Outcome> {
         let bits = self.bits;
-        let now = source.ring(resource)?.now().clone();
+        // Another history of the cluster began meanwhile: the session is about to end.
+        let Some(ring) = source.ring(resource) else {
+            return Some(Outcome::Unclear);
+        };
+        let now = ring.now().clone();
         // What is on its way may be stored, or not, when the node looks.
         let at_rest = outbox.in_flight() == 0 && outbox.is_even(resource, source);
         if self.may_be_right() && !at_rest {

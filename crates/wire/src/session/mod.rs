@@ -30,7 +30,7 @@ pub const PROTOCOL_NEWEST: u64 = 1;
 
 /// The hub goes on with what is staged at a node since before, or has it discarded. With a hub that
 /// does not, the node discards it itself.
-pub const RESUMES: u64 = 1;
+pub const RESUMES: u64 = 2;
 /// What is understood here beyond the protocol, a bit for each.
 pub const FEATURES: u64 = RESUMES;
 

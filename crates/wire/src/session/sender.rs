@@ -35,6 +35,9 @@ pub trait Compared: Source {
 /// can be compared.
 const COMPARE_WITHIN: Duration = Duration::from_secs(300);
 
+/// How long to wait for bytes that are not there.
+const STARVED_AGAIN: Duration = Duration::from_secs(1);
+
 /// Whether something new is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pause {
@@ -65,6 +68,8 @@ pub struct Sender {
     /// When it was last known whether the node holds what it should; first, when it began.
     compared: Duration,
     pause: Pause,
+    /// When bytes were missing that should be there.
+    starved_at: Option<Duration>,
     /// Whether every answer since the node was asked about everything was the expected one.
     all_even: bool,
     even: Option<bool>,
@@ -97,6 +102,7 @@ impl Sender {
             pace: Pace::default(),
             compared: now,
             pause: Pause::No,
+            starved_at: None,
             all_even: false,
             even: None,
             counts: Counts::default(),
@@ -195,7 +201,10 @@ impl Sender {
 
     /// When to ask for the next though nothing happened.
     pub fn wakes_at(&self) -> Duration {
-        self.pulse.wakes_at()
+        let again = self.starved_at.map(|at| at + STARVED_AGAIN);
+        again.map_or(self.pulse.wakes_at(), |again| {
+            again.min(self.pulse.wakes_at())
+        })
     }
 
     /// A report is where it belongs.
@@ -267,6 +276,7 @@ impl Sender {
         match self.pause {
             Pause::No => {
                 let frame = self.outbox.next(source, now);
+                self.starved_at = self.outbox.is_starved().then_some(now);
                 self.counts.sent += u64::from(frame.is_some());
                 Ok(frame)
             }
@@ -311,7 +321,7 @@ impl Sender {
             .collect();
         let judged = judged.into_iter();
         let happenings = judged
-            .filter_map(|holding| self.judge_one(holding, source, now))
+            .flat_map(|holding| self.judge_one(holding, source, now))
             .collect();
         // What is staged is of use or not, by what is held.
         for staged in staged {
@@ -325,9 +335,11 @@ impl Sender {
         holding: Holding,
         source: &impl Compared,
         at: Duration,
-    ) -> Option<Happening> {
+    ) -> Vec<Happening> {
         let resource = &holding.resource;
-        let ring = source.ring(resource)?;
+        let Some(ring) = source.ring(resource) else {
+            return Vec::new();
+        };
         let wanted = self.outbox.wanted(resource).to_vec();
         let same = holding.epoch == source.epoch();
         // Versions of another epoch say nothing here.
@@ -340,6 +352,19 @@ impl Sender {
         });
         let doubtful = standing.is_none() && same && !holding.scopes.is_empty();
         let ahead = reached.clone().filter(|reached| reached > ring.now());
+        let ahead = ahead.map(|reached| Happening::Ahead {
+            resource: resource.clone(),
+            reached,
+        });
+        // What it said is what there was: as good as an ack.
+        let whole = standing.as_ref().filter(|at| at.parts.is_empty());
+        let stands = whole.map(|at| {
+            Happening::Settled(Settled::Reached {
+                resource: resource.clone(),
+                version: at.progress.clone(),
+                scopes: holding.scopes.clone().into(),
+            })
+        });
         self.outbox
             .stands(resource.clone(), standing, reached, holding.scopes);
         self.outbox.want(resource, &wanted);
@@ -347,10 +372,7 @@ impl Sender {
             self.outbox.ask(resource);
             self.ask(resource, Question::new(holding.objects, true, at));
         }
-        ahead.map(|reached| Happening::Ahead {
-            resource: resource.clone(),
-            reached,
-        })
+        stands.into_iter().chain(ahead).collect()
     }
 
     fn ask(&mut self, resource: &Resource, question: Question) {
