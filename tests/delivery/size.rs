@@ -48,7 +48,8 @@ async fn ask(driver: &Driver, count: usize, what: fn(usize) -> (&'static str, St
     }
 }
 
-async fn make(driver: &Driver, count: usize) {
+/// Makes so many objects that every node holds.
+pub(crate) async fn make(driver: &Driver, count: usize) {
     ask(driver, count, |number| ("POST", slices(), slice(number))).await;
 }
 
