@@ -108,6 +108,8 @@ impl Stage {
             status: Arc::clone(&self.status),
             times: Times::new(clock),
             program: "test".into(),
+            machine: wire::frame::Machine::default(),
+            registration: edge::agent::Registration::Elsewhere,
         };
         self.tasks.add("agent", agent.run(shutdown));
     }
@@ -170,6 +172,8 @@ fn hub_config(cluster: Config) -> run::Config {
         cache: cloud::cache::Limits::default(),
         sessions_max: 16,
         drain: Duration::ZERO,
+        leases: cloud::nodes::Leases::Off,
+        records: cloud::record::Mode::Off,
     }
 }
 
