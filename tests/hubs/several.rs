@@ -117,7 +117,7 @@ async fn a_node_whose_hub_dies_goes_on_with_another_and_is_sent_nothing_anew() {
     assert!(sent < 15, "{sent} deliveries");
     let objects = |dump: &str| dump.lines().filter(|it| !it.starts_with("nodes")).count();
     assert_eq!(objects(&node.keep.dump()), objects(&dump));
-    assert_eq!(node.report().sessions, 2);
+    until("two sessions", || node.report().sessions == 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

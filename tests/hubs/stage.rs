@@ -73,12 +73,26 @@ impl Stage {
 
     /// A hub that is configured otherwise.
     pub(crate) async fn hub_with(&self, name: &str, change: impl FnOnce(&mut run::Config)) -> Hub {
+        self.hub_on(0, name, change).await
+    }
+
+    /// A hub on a port, such as that of one that ended. A port of 0 is any.
+    pub(crate) async fn hub_on(
+        &self,
+        port: u16,
+        name: &str,
+        change: impl FnOnce(&mut run::Config),
+    ) -> Hub {
         let mut config = config(name, &self.cluster.site().kubeconfig());
         change(&mut config);
-        let listener = Listener::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+        let listener = Listener::bind(([127, 0, 0, 1], port).into()).await.unwrap();
         let port = listener.address().port();
         let mut tasks = Tasks::new(Shutdown::new());
-        let hub = run::start(config, listener, Clock::machine(), &mut tasks).await;
+        let ports = run::Ports {
+            tcp: listener,
+            quic: None,
+        };
+        let hub = run::start(config, ports, Clock::machine(), &mut tasks).await;
         Hub {
             hub: hub.unwrap(),
             address: format!("localhost:{port}").parse().unwrap(),
@@ -134,6 +148,7 @@ impl Stage {
                 arch: "arm64".into(),
             },
             registration,
+            transport: Default::default(),
         };
         let shutdown = Shutdown::new();
         let mut tasks = Tasks::new(shutdown.clone());
@@ -209,6 +224,12 @@ impl Stage {
 }
 
 impl Hub {
+    /// The port on which agents reach it.
+    pub(crate) fn port(&self) -> u16 {
+        let (_, port) = self.address.address().rsplit_once(':').unwrap();
+        port.parse().unwrap()
+    }
+
     /// Stops in order: its nodes are sent elsewhere.
     pub(crate) async fn stop(self) {
         self.tasks.shutdown().trigger();

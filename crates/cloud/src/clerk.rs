@@ -68,10 +68,12 @@ impl Seen {
             warn!(%resource, %known, %found, "the cluster went back");
             self.rewound.notify_one();
         }
-        if let Told::Changed(resource, applied) | Told::Listed(resource, Relisted::InOrder(applied)) =
-            told
-            && resource.as_str() == "nodes"
-        {
+        let (resource, applied) = match told {
+            Told::Changed(resource, applied)
+            | Told::Listed(resource, Relisted::InOrder(applied)) => (resource, applied),
+            _ => return,
+        };
+        if resource.as_str() == "nodes" {
             let gone = applied.iter().filter(|applied| applied.after.is_none());
             let names = gone.filter_map(|it| Some(it.before.as_ref()?.name.name().into()));
             self.deleted.lock().extend(names);
@@ -164,6 +166,10 @@ impl Clerk {
         happening: &Happening,
         witnesses: &mut Witnesses,
     ) -> bool {
+        if let Happening::SetAsideAgain { pause } = happening {
+            let seconds = pause.as_secs();
+            warn!(%node, seconds, "what the node could not take, it could not take again");
+        }
         let ahead = match happening {
             Happening::Ahead { resource, reached } => self.is_beyond(resource, reached).await,
             Happening::Settled(Settled::Reached { .. }) => Some(false),

@@ -313,7 +313,7 @@ impl Hub {
             self.sessions.ring_all(Word::View);
         }
         for node in &changed.nodes {
-            self.sessions.ring(node.as_str(), Word::View);
+            self.sessions.ring(node, Word::View);
         }
     }
 
@@ -322,7 +322,7 @@ impl Hub {
             Holders::Everyone => self.sessions.ring_all(word),
             Holders::These(nodes) => {
                 for node in nodes {
-                    self.sessions.ring(node.as_str(), word);
+                    self.sessions.ring(&node, word);
                 }
             }
         }
@@ -435,7 +435,7 @@ mod tests {
         (hub, bell)
     }
 
-    fn times_now(hub: &Hub) -> std::time::Duration {
+    fn times_now(hub: &Hub) -> Duration {
         hub.times().now()
     }
 

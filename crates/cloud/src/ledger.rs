@@ -243,7 +243,8 @@ impl Ledger {
                     entry.aside_more = 0;
                 }
             }
-            Happening::Report(_) | Happening::Stream { .. } | Happening::Ahead { .. } => return,
+            Happening::Report(_) | Happening::Stream { .. } => return,
+            Happening::Ahead { .. } | Happening::SetAsideAgain { .. } => return,
         }
         self.news_of(node);
     }

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use host::listen::{Accepted, Listener};
 use host::pki::{Authority, Wanted};
+use host::quic;
 use host::{Clock, Shutdown, Tasks, Times};
 use jiff::SignedDuration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::info;
 use wire::frame::REGISTER_NODE;
 use wire::join::NodeName;
@@ -21,7 +23,7 @@ use crate::epochs::Epochs;
 use crate::follow::Follow;
 use crate::hub::{Happenings, Hub};
 use crate::join::{
-    self, Desk, Happening, Linked, Revocations, Serving, Signer, authority, revoked,
+    self, Desk, Entered, Happening, Linked, Revocations, Serving, Signer, authority, revoked,
 };
 use crate::nodes::{self, Leases};
 use crate::notices::Notice;
@@ -57,6 +59,14 @@ pub struct Config {
     pub records: Mode,
 }
 
+/// Where agents reach a hub.
+pub struct Ports {
+    /// Over TCP: links, and what leads to them.
+    pub tcp: Listener,
+    /// Over UDP: links alone.
+    pub quic: Option<quic::Listener>,
+}
+
 /// Why a hub does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -81,7 +91,7 @@ const HEARTBEAT_SECONDS: u64 = 30;
 /// Starts a hub: adds its tasks, and returns once it accepts links.
 pub async fn start(
     config: Config,
-    listener: Listener,
+    ports: Ports,
     clock: Clock,
     tasks: &mut Tasks,
 ) -> Result<Arc<Hub>, Error> {
@@ -107,7 +117,7 @@ pub async fn start(
     };
     tasks.add("owners", publisher.run(ground.shutdown.clone()));
     let hub = Arc::clone(&ground.hub);
-    ground.listen(config, listener, tasks);
+    ground.listen(config, ports, tasks);
     Ok(hub)
 }
 
@@ -220,7 +230,7 @@ impl Ground {
     }
 
     /// Lets nodes in.
-    fn listen(self, config: Config, listener: Listener, tasks: &mut Tasks) {
+    fn listen(self, config: Config, ports: Ports, tasks: &mut Tasks) {
         let renewing = Arc::clone(&self.serving).run(self.clock.clone(), self.shutdown.clone());
         add(tasks, "certificate", renewing);
         let service = Service {
@@ -242,8 +252,16 @@ impl Ground {
         let desk = Desk::new(self.client, signer, self.revocations, self.clock);
         let desk = Arc::new(desk);
         let crowd = tasks.crowd("links", config.sessions_max);
+        if let Some(quic) = ports.quic {
+            let (desk, service) = (Arc::clone(&desk), service.clone());
+            let serve = move |accepted| enter_quic(accepted, Arc::clone(&desk), service.clone());
+            let (tls, shutdown) = (self.serving.tls(), self.shutdown.clone());
+            tasks.add("quic", quic.run(tls, crowd.clone(), shutdown, serve));
+        }
         let serve = move |accepted| enter(accepted, Arc::clone(&desk), service.clone());
-        let listening = listener.run(self.serving.tls(), crowd, self.shutdown, serve);
+        let listening = ports
+            .tcp
+            .run(self.serving.tls(), crowd, self.shutdown, serve);
         tasks.add("links", listening);
     }
 }
@@ -266,6 +284,19 @@ fn add(tasks: &mut Tasks, name: &'static str, task: impl Future<Output = ()> + S
 /// What becomes of a connection.
 async fn enter(accepted: Accepted, desk: Arc<Desk<Client>>, service: Service) {
     let entered = Box::pin(join::enter(accepted, &desk)).await;
+    go_on(entered, service).await;
+}
+
+/// What becomes of a QUIC stream.
+async fn enter_quic(accepted: quic::Accepted, desk: Arc<Desk<Client>>, service: Service) {
+    let entered = join::enter_quic(accepted, &desk);
+    go_on(entered, service).await;
+}
+
+async fn go_on<S>(entered: Entered<S>, service: Service)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     if let Some(happened) = entered.happened {
         info!(?happened, "join");
         service.hub.notice(Notice::from(&happened));

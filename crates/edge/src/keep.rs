@@ -403,6 +403,7 @@ mod tests {
                 drops: Vec::new(),
             }],
             ended: Vec::new(),
+            unstaged: Vec::new(),
             complete: Complete::Yes,
         })
     }

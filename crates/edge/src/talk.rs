@@ -59,6 +59,11 @@ impl Closed {
         }
     }
 
+    /// Whether the path is at fault.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost(_) | Self::Ended(Ended::Silent { .. }))
+    }
+
     /// What the hub is told, if there is a point in that.
     fn bye(&self) -> Option<Bye> {
         let reason = match self {

@@ -223,6 +223,13 @@ impl<T> Window<T> {
         }
     }
 
+    /// What is on its way under this number.
+    pub fn get(&self, number: u64) -> Option<&T> {
+        let index = number.checked_sub(self.first)?;
+        let flight = self.flight.get(usize::try_from(index).ok()?);
+        flight.map(|flight| &flight.what)
+    }
+
     fn on_its_way(&mut self, number: u64) -> Option<&mut Flight<T>> {
         let index = number.checked_sub(self.first)?;
         self.flight.get_mut(usize::try_from(index).ok()?)

@@ -1,5 +1,5 @@
-//! Publishes in the cluster that this hub is there and which nodes it has, and reads the same of the
-//! others.
+//! Publishes in the cluster that this hub is there and which nodes it has, and reads the same of
+//! the others.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;

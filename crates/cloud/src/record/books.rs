@@ -2,9 +2,9 @@
 //! said of single objects.
 //!
 //! A node says how far it is, and not which objects it took. At that word it has exactly what there
-//! was in its scopes at its version; so the objects that changed between two such words are those of
-//! the ring, and those of scopes that began or ended. A word that was missed does no harm: the next
-//! one tells it all.
+//! was in its scopes at its version; so the objects that changed between two such words are those
+//! of the ring, and those of scopes that began or ended. A word that was missed does no harm: the
+//! next one tells it all.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -110,4 +110,6 @@ pub trait Truth: Send + Sync {
 }
 
 #[cfg(test)]
+mod books_tests;
+#[cfg(test)]
 mod tests;

@@ -139,7 +139,7 @@ impl Records {
     pub fn node_gone(&mut self, node: &NodeName, now: Duration) {
         if self.mode != Mode::Off {
             self.doubt(node);
-            let name = ObjectName::new("", node.as_str());
+            let name = ObjectName::new("", node);
             self.say_node(node, Word::Nothing { name }, now);
         }
     }
@@ -237,7 +237,7 @@ impl Records {
         let node = found.node()?;
         let Some(uid) = found.uid() else {
             if gone {
-                let name = ObjectName::new("", node.as_str());
+                let name = ObjectName::new("", &node);
                 self.say_node(&node, Word::Nothing { name }, now);
             }
             return None;

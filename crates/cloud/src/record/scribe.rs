@@ -77,7 +77,7 @@ impl Scribe {
         match said {
             Said::Holds(holding) => {
                 let ledger = self.hub.ledger();
-                if !ledger.is_aside(node.as_str(), resource, &holding.name) {
+                if !ledger.is_aside(node, resource, &holding.name) {
                     self.recorder.holds(node, holding);
                 }
             }
@@ -94,12 +94,11 @@ impl Scribe {
             self.told = now;
             due.extend(self.hub.ledger().connected());
             let ledger = self.hub.ledger();
-            self.books
-                .retain(|node| ledger.node(node.as_str()).is_some());
+            self.books.retain(|node| ledger.node(node).is_some());
         }
         for node in due {
             if let Some(summary) = self.summary(&node) {
-                self.recorder.summary(&NodeName::from(&*node), summary);
+                self.recorder.summary(&node, summary);
             }
         }
     }

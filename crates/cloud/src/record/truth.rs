@@ -18,10 +18,10 @@ impl Truth for HubTruth {
     fn presence(&self, node: &NodeName) -> Presence {
         let nodes = Resource::new("", "nodes");
         let cache = self.0.cache().read();
-        let name = ObjectName::new("", node.as_str());
+        let name = ObjectName::new("", node);
         let gone = cache.state(&nodes) == State::Complete && cache.header(&nodes, &name).is_none();
         // One that has a session is about to be registered, or never will be: it is there.
-        match gone && !self.0.sessions().has(node.as_str()) {
+        match gone && !self.0.sessions().has(node) {
             true => Presence::Gone,
             false => Presence::Possible,
         }
@@ -29,7 +29,7 @@ impl Truth for HubTruth {
 
     fn known(&self, question: &Question) -> Known {
         let Question { resource, name, .. } = question;
-        let node = question.node.as_str();
+        let node = &*question.node;
         let ledger = self.0.ledger();
         let Some(held) = ledger.held(node, resource) else {
             return Known::Unknown;
@@ -41,7 +41,7 @@ impl Truth for HubTruth {
     }
 
     fn holdings(&self, after: Option<&NodeName>) -> Option<(NodeName, Vec<Holding>)> {
-        let (node, held) = self.0.ledger().next_held(after.map(NodeName::as_str))?;
+        let (node, held) = self.0.ledger().next_held(after.map(|after| &**after))?;
         let cache = self.0.cache().read();
         let mut all = Vec::new();
         for (resource, held) in &held {
@@ -51,7 +51,7 @@ impl Truth for HubTruth {
                 there.filter(|header| !self.0.ledger().is_aside(&node, resource, &header.name));
             all.extend(taken.map(|header| holding(resource, &header)));
         }
-        Some((NodeName::from(&*node), all))
+        Some((node, all))
     }
 }
 

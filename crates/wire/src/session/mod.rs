@@ -7,6 +7,7 @@
 mod pulse; // whether the other end is there
 mod greet; // the first words, and whether there is a session
 mod compare; // what a node is asked to find out what it holds
+mod pace; // how often it is asked
 mod resume; // what it is asked about what is staged there
 mod news; // what is told of a session
 mod sender; // the end that sends deliveries

@@ -1,6 +1,8 @@
 //! What an end that sends tells of a session: what happened, what was counted, and where the node
 //! stands.
 
+use std::time::Duration;
+
 use object::{Resource, Version};
 
 use crate::frame::{Report, Said};
@@ -50,6 +52,12 @@ pub enum Happening {
     Compared {
         /// Whether it is.
         even: bool,
+    },
+    /// What was put right was set aside again: the node is asked what it holds after this pause,
+    /// and not before.
+    SetAsideAgain {
+        /// How long it is.
+        pause: Duration,
     },
     /// The node was told of a version that is not known here: this end is behind, or the cluster's
     /// history is another one.

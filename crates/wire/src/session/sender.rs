@@ -13,6 +13,7 @@ use object::{Header, Resource, Scope};
 use super::Ended;
 use super::compare::{Outcome, Question};
 use super::news::{Counts, Happening, Standings};
+use super::pace::Pace;
 use super::pulse::{Beat, Patience, Pulse};
 use super::resume::{Nonsense, Resumption};
 use crate::cut;
@@ -29,9 +30,6 @@ pub trait Compared: Source {
     /// Everything in these scopes, each object once.
     fn headers(&self, resource: &Resource, scopes: &[Scope]) -> Vec<Arc<Header>>;
 }
-
-/// How often a node is asked what it holds because its digest is not the expected one, at most.
-const CHECK_EVERY: Duration = Duration::from_secs(60);
 
 /// How long a node may be busy before nothing new is sent to it for a moment, so that what it holds
 /// can be compared.
@@ -66,7 +64,7 @@ pub struct Sender {
     /// What is said before any delivery.
     control: VecDeque<Frame>,
     reports: Collected,
-    checked: Option<Duration>,
+    pace: Pace,
     /// When it was last known whether the node holds what it should; first, when it began.
     compared: Duration,
     pause: Pause,
@@ -101,7 +99,7 @@ impl Sender {
             resumption: Resumption::default(),
             control,
             reports,
-            checked: None,
+            pace: Pace::default(),
             compared: now,
             pause: Pause::No,
             starved_at: None,
@@ -116,6 +114,9 @@ impl Sender {
     pub fn view<S: AsRef<[Scope]>>(&mut self, view: &BTreeMap<Resource, S>) {
         for (resource, scopes) in view {
             self.outbox.want(resource, scopes.as_ref());
+        }
+        for frame in &mut self.control {
+            self.outbox.look_again(frame);
         }
     }
 
@@ -152,6 +153,10 @@ impl Sender {
             }
             Frame::Ack { number } => {
                 let settled = self.outbox.ack(number)?;
+                let aside = |settled: &Settled| matches!(settled, Settled::SetAside { .. });
+                if settled.iter().any(aside) {
+                    self.pace.set_aside();
+                }
                 Ok(settled.into_iter().map(Happening::Settled).collect())
             }
             Frame::Reject { number, fault, .. } => {
@@ -399,20 +404,31 @@ impl Sender {
         let quiet = quiet && self.questions.is_empty();
         let expected = quiet.then(|| self.outbox.expected(source)).flatten();
         let (Some(holds), Some(expected)) = (holds, expected) else {
-            if self.pause == Pause::No && now >= self.compared + COMPARE_WITHIN {
+            let long = now >= self.compared + COMPARE_WITHIN && self.pace.may_ask(now);
+            if self.pause == Pause::No && long {
                 self.pause = Pause::Drains;
+                return self.pace(now);
             }
             return Vec::new();
         };
         let even = holds == expected;
         self.even = Some(even);
         self.compared = now;
-        let checked = self.checked.is_some_and(|at| now < at + CHECK_EVERY);
-        if !even && !checked {
-            self.checked = Some(now);
+        let mut happenings = vec![Happening::Compared { even }];
+        if even {
+            self.pace.even();
+        } else if self.pace.may_ask(now) {
             self.check(source, now);
+            happenings.extend(self.pace(now));
         }
-        vec![Happening::Compared { even }]
+        happenings
+    }
+
+    /// The node is asked what it holds, now or as soon as nothing is on its way.
+    fn pace(&mut self, now: Duration) -> Vec<Happening> {
+        let grown = self.pace.ask(now);
+        let again = grown.map(|pause| Happening::SetAsideAgain { pause });
+        again.into_iter().collect()
     }
 
     /// Asks the node what it holds of each resource.
@@ -451,6 +467,7 @@ impl Sender {
             Outcome::Equal => {
                 if self.questions.is_empty() && self.all_even {
                     self.even = Some(true);
+                    self.pace.even();
                     return Ok(vec![Happening::Compared { even: true }]);
                 }
                 return Ok(Vec::new());

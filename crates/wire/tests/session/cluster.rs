@@ -7,7 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object::select::Selector;
 use object::{Header, Object, ObjectName, Range, Resource, Scope, Version};
-use wire::digest::{Digest, Member};
+use wire::digest::{Digest, Member, content_hash};
+use wire::frame::Delivery;
 use wire::outbox::Source;
 use wire::ring::{Ring, Step};
 use wire::session::Compared;
@@ -153,6 +154,22 @@ impl Cluster {
             after: header(after),
         };
         table.ring.push(step).unwrap();
+    }
+
+    /// Nothing is sent that the node may not have at this moment.
+    pub(crate) fn expect_wanted(&self, delivery: &Delivery, wanted: &[Scope]) {
+        let Delivery::Put { name, content } = delivery else {
+            return;
+        };
+        let tables = self.tables.values();
+        let objects = tables.flat_map(|table| table.now.values().chain(&table.old));
+        let sent = objects.filter(|object| {
+            object.header.name == *name && content_hash(&object.bytes) == content.hash
+        });
+        let sent: Vec<&Object> = sent.collect();
+        // What waits to be sent again may not be there any more.
+        let wanted = sent.is_empty() || sent.iter().any(|object| inside(wanted, object));
+        assert!(wanted, "{name} is sent, and is not wanted");
     }
 
     /// The hub starts anew: it knows what is there, and nothing of what was.

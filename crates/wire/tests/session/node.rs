@@ -31,6 +31,8 @@ pub(crate) struct Disk {
     pub(crate) blind: bool,
     /// Whether pieces of a reset are kept where content is staged.
     pub(crate) merges: bool,
+    /// Whether something may have been withheld: then what goes need not be there.
+    pub(crate) withheld: bool,
     /// Whether it may lack something that was given up.
     lacks: bool,
 }
@@ -278,7 +280,7 @@ impl Disk {
             table.resets = None;
         }
         for change in piece.changes {
-            table.change(change, aim, self.lacks);
+            table.change(change, aim, self.lacks || self.withheld);
         }
         for part in piece.resets {
             // A store keeps the pieces of a reset where it keeps what is staged.

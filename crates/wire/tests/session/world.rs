@@ -171,6 +171,10 @@ impl World {
     fn connect(&mut self) {
         self.node.reconnect();
         self.node.lacks = false;
+        let wanted = &self.wanted;
+        let mut tables = self.node.disk.tables.values();
+        let shrunk = tables.any(|table| table.held.iter().any(|scope| !wanted.contains(scope)));
+        self.node.disk.withheld = shrunk;
         let limits = Limits {
             deliveries: 12,
             bytes: 3_000,
@@ -232,6 +236,9 @@ impl World {
             };
             match &frame {
                 Frame::Void { .. } => self.seen.note("void"),
+                Frame::Deliver { delivery, .. } => {
+                    self.cluster.expect_wanted(delivery, &self.wanted)
+                }
                 Frame::Ask(ask) if ask.staged.is_some() && ask.entries_of.is_some() => {
                     self.seen.note("asked entries of what is staged");
                 }
@@ -286,6 +293,7 @@ impl World {
                             "even"
                         }
                         Happening::Compared { even: false } => "uneven",
+                        Happening::SetAsideAgain { .. } => "set aside again",
                         other => panic!("{other:?}"),
                     });
                 }
@@ -350,6 +358,7 @@ impl World {
         trace(|| format!("== wanted: {}", trace::scopes(&self.wanted)));
         let Some(link) = &mut self.link else { return };
         link.sender.view(&view(&self.wanted));
+        self.node.disk.withheld = true;
     }
 
     fn crash(&mut self) {
