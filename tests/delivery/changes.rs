@@ -180,7 +180,12 @@ async fn define_widgets(driver: &Driver) {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.example.com"},
-        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": names,
+            "versions": [version]
+        }
     });
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     driver.must("POST", path, Some(&definition)).await;
