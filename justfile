@@ -19,6 +19,10 @@ test *ARGS:
 fuzz TARGET SECONDS="60":
     cargo +nightly fuzz run {{TARGET}} -- -max_total_time={{SECONDS}}
 
+# The whole system from so many seeds, in one thread each: `just sim 5000`, `just sim 1 77`.
+sim SEEDS="500" FROM="0":
+    SEEDS={{SEEDS}} SEED={{FROM}} SHOW=1 cargo test -p sim --test seeds -- --nocapture
+
 # The whole load (a minute of a thousand watchers, a hundred thousand objects) on a release build.
 load *ARGS:
     HOLDFAST_LOAD=full cargo test --release --test load -- --nocapture --test-threads 1 {{ARGS}}

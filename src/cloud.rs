@@ -5,19 +5,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use cloud::cluster;
 use cloud::hub::Hub;
-use cloud::run::{self, Config};
+use cloud::nodes::Leases;
+use cloud::record::Mode;
+use cloud::run::{self, Config, Ports};
 use cloud::view::Policy;
 use host::glass::{Page, Port, Shown, Socket};
 use host::listen::Listener;
 use host::pki::Wanted;
-use host::{Clock, Tasks, files};
+use host::{Clock, Tasks, files, quic};
 use jiff::SignedDuration;
 use object::Resource;
 use tracing::info;
+use wire::join::NodeName;
 
 use crate::cli::{ClusterFlags, LogFlags};
 use crate::config::value::{Connections, Grace, Listen, LogFormat, LogLevel, ServerName, Window};
@@ -40,6 +43,14 @@ pub(crate) struct CloudFlags {
         value_name = "IP:PORT"
     )]
     listen: Listen,
+    /// The address and port for agents that use QUIC, over UDP; best the same port as --listen
+    #[arg(
+        long,
+        env = "HOLDFAST_QUIC_LISTEN",
+        hide_env_values = true,
+        value_name = "IP:PORT"
+    )]
+    quic_listen: Option<Listen>,
     /// What this hub is called among the hubs of the cluster [default: the host's name]
     #[arg(
         long,
@@ -96,6 +107,25 @@ pub(crate) struct CloudFlags {
         value_name = "DURATION"
     )]
     drain: Grace,
+    /// Whether the leases of nodes are kept alive whose agents ask for it: a write every 25 s for
+    /// each of them
+    #[arg(
+        long,
+        env = "HOLDFAST_LEASES",
+        hide_env_values = true,
+        default_value = "on",
+        value_name = "on|off"
+    )]
+    leases: Leases,
+    /// Which objects on nodes have records in the cluster: those of a node alone, all, or none
+    #[arg(
+        long,
+        env = "HOLDFAST_RECORDS",
+        hide_env_values = true,
+        default_value = "node",
+        value_name = "node|all|off"
+    )]
+    records: Mode,
     /// Where `holdfast status` finds this hub: a folder for its socket
     #[arg(
         long,
@@ -154,6 +184,13 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
         Some(name) => name.clone(),
         None => host::name().context("the host has no name; give --hub-name")?,
     };
+    // It is part of names in the cluster.
+    if name.len() > HUB_NAME_MAX || name.parse::<NodeName>().is_err() {
+        bail!(
+            "{name:?} cannot be a hub's name: give --hub-name with at most {HUB_NAME_MAX} \
+             lower-case letters, digits, '-' and '.'"
+        );
+    }
     Ok(Config {
         cluster,
         wanted: wanted(&name, flags),
@@ -167,8 +204,13 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
         cache: cloud::cache::Limits::default(),
         sessions_max: flags.sessions_max.0,
         drain: flags.drain.0,
+        leases: flags.leases,
+        records: flags.records,
     })
 }
+
+/// Characters of a hub's name.
+const HUB_NAME_MAX: usize = 200;
 
 /// `endpointslices.discovery.k8s.io` is a kind of a group, `services` one of the core.
 fn kind_named(kind: &str) -> Resource {
@@ -206,10 +248,18 @@ async fn start(
     files::create_dir(&flags.run_dir)?;
     let path = flags.run_dir.join(format!("{}.sock", config.name));
     let lock = files::lock(&flags.run_dir.join(format!("{}.lock", config.name)))?;
-    let listener = Listener::bind(flags.listen.0).await?;
-    let address = listener.address();
+    let tcp = Listener::bind(flags.listen.0).await?;
+    let address = tcp.address();
+    let quic = flags
+        .quic_listen
+        .map(|Listen(udp)| quic::Listener::bind(udp));
+    let quic = quic.transpose()?;
+    if let Some(quic) = &quic {
+        info!(address = %quic.address(), "QUIC");
+    }
+    let ports = Ports { tcp, quic };
     let name = config.name.clone();
-    let hub = run::start(config, listener, clock, tasks).await?;
+    let hub = run::start(config, ports, clock, tasks).await?;
     let shown = shown(Arc::clone(&hub), name.clone(), address);
     let crowd = tasks.crowd("looks", LOOKS_MAX);
     let shutdown = tasks.shutdown().clone();

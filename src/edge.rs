@@ -5,17 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::Args;
-use edge::agent::Agent;
+use clap::{ArgAction, Args};
+use edge::agent::{Agent, Registration};
 use edge::join::{Failed, Home, Hub, Identity, Joining, Plan, Rotation, join_until, plan};
 use edge::keep::Keep;
 use edge::status::Status;
+use edge::transport::Transport;
 use host::glass::{Page, Port, Shown, Socket};
 use host::pki::Pin;
 use host::{Clock, Shutdown, Tasks, Times, files};
 use store::disk::real::RealDisk;
 use store::{Options, Replica};
 use tracing::{info, warn};
+use wire::frame::Machine;
 use wire::join::{NodeName, Token};
 
 use crate::cli::LogFlags;
@@ -38,6 +40,15 @@ pub(crate) struct EdgeFlags {
         required = true
     )]
     hubs: Vec<Hub>,
+    /// Over what links go: websocket, quic (the hub's port over UDP), or auto: QUIC if it gets through
+    #[arg(
+        long,
+        env = "HOLDFAST_TRANSPORT",
+        hide_env_values = true,
+        default_value = "websocket",
+        value_name = "NAME"
+    )]
+    transport: Transport,
     /// The node's name in the cluster [default: the name it joined with, else the host's]
     #[arg(
         long,
@@ -71,6 +82,16 @@ pub(crate) struct EdgeFlags {
         value_name = "sha256:HEX"
     )]
     ca_hash: Option<Pin>,
+    /// Whether the hub registers this node in the cluster and keeps its lease alive; false where a
+    /// kubelet does it
+    #[arg(
+        long,
+        env = "HOLDFAST_REGISTER_NODE", hide_env_values = true,
+        value_name = "true|false",
+        action = ArgAction::Set,
+        default_value_t = true
+    )]
+    register_node: bool,
     /// Show Prometheus metrics on this address and port, to whoever can reach it
     #[arg(
         long,
@@ -125,6 +146,11 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
         home,
         who,
         hubs: flags.hubs,
+        registration: match flags.register_node {
+            true => Registration::Hub,
+            false => Registration::Elsewhere,
+        },
+        transport: flags.transport,
         keep,
         status,
         clock,
@@ -181,6 +207,8 @@ struct Life {
     home: Home,
     who: Who,
     hubs: Vec<Hub>,
+    registration: Registration,
+    transport: Transport,
     keep: Keep,
     status: Arc<Status>,
     clock: Clock,
@@ -203,17 +231,43 @@ impl Life {
         let agent = Agent {
             keep: self.keep.clone(),
             hubs: self.hubs,
+            transport: self.transport,
             identity: rotation.current(),
             status: self.status,
             times: Times::new(self.clock),
             program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(),
+            machine: machine(),
+            registration: self.registration,
         };
-        let (ended, ()) = tokio::join!(
-            agent.run(self.shutdown.clone()),
-            rotation.run(self.shutdown.clone())
-        );
+        let renewing = async {
+            rotation.run(self.shutdown.clone()).await;
+            // At the shutdown the agent still has its last words to say.
+            std::future::pending().await
+        };
+        // An agent that gives up ends the program, whatever becomes of its certificate.
+        let ended = tokio::select! {
+            ended = agent.run(self.shutdown.clone()) => ended,
+            never = renewing => never,
+        };
         self.keep.close();
         Ok(ended?)
+    }
+}
+
+/// This machine, in the words that Kubernetes has for it.
+fn machine() -> Machine {
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        "powerpc64" => "ppc64le",
+        "loongarch64" => "loong64",
+        other => other,
+    };
+    Machine {
+        host: host::name().unwrap_or_default().into(),
+        os: std::env::consts::OS.into(),
+        arch: arch.into(),
     }
 }
 

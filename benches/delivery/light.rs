@@ -10,7 +10,7 @@ use edge::reconnect::{Attempt, Reconnect};
 use host::tls::{self, HTTP1, Party};
 use host::websocket::{self, Pump, Received};
 use host::{Clock, Times, dial, secret};
-use object::{Change, Header, ObjectName, Resource, Version};
+use object::{Change, Header, ObjectName, Resource, Scope, Version};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use store::disk::Disk;
@@ -18,7 +18,7 @@ use store::{Options, Replica};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use wire::digest::Digest;
-use wire::frame::{Delivery, Frame, Hello, MESSAGE_BYTES_MAX, frames};
+use wire::frame::{Delivery, Frame, Hello, MESSAGE_BYTES_MAX, Machine, frames};
 use wire::inbox::{Held, Piece};
 use wire::session::{Kept, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Receiver, Task};
 
@@ -100,6 +100,11 @@ impl Kept for Place {
             Self::Maps(maps) => maps.each(resource, look),
             Self::Store(keep) => keep.each(resource, look),
         }
+    }
+
+    fn each_staged(&self, _: &Resource, _: &Scope, _: &mut dyn FnMut(&Header)) -> bool {
+        // A light agent says of nothing that it is staged.
+        false
     }
 }
 
@@ -269,6 +274,8 @@ impl Light {
             features: 0,
             program: "bench".into(),
             holdings: self.place.holdings(),
+            machine: Machine::default(),
+            staged: Vec::new(),
         };
         let (reader, writer) = socket.split();
         let talk = Talk {

@@ -1,5 +1,7 @@
 //! The epoch of the cluster's history, in a record that all hubs share, and how a new one begins.
 
+use std::sync::Arc;
+
 use host::{Clock, secret};
 use tokio::sync::watch;
 use tracing::warn;
@@ -11,6 +13,10 @@ use crate::join::{RecordError, Records};
 pub const RECORD: &str = "holdfast-epoch";
 const EPOCH: &str = "epoch";
 const SINCE: &str = "since";
+/// The epochs before it: by them a newer record is told from one that a backup brought back.
+const PAST: &str = "past";
+/// Epochs that are remembered. Who stands in an older one begins one more, which costs a reset.
+const PAST_MAX: usize = 64;
 /// How often two hubs may be in each other's way before this one gives up for now.
 const ATTEMPTS_MAX: usize = 5;
 
@@ -19,15 +25,30 @@ const ATTEMPTS_MAX: usize = 5;
 pub struct Epochs<R> {
     records: R,
     clock: Clock,
+    draw: Draw,
     begun: watch::Sender<u64>,
 }
+
+/// Draws a number that was never drawn before.
+pub type Draw = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 impl<R: Records + Clone> Epochs<R> {
     /// The epoch that the hubs of this cluster agree on. The first hub of all gives it a number.
     pub async fn open(records: R, clock: Clock) -> Result<Self, RecordError> {
+        let wall = clock.clone();
+        let draw = move || match secret::random().map(u64::from_le_bytes) {
+            Ok(random) => random,
+            Err(_) => wall.wall().as_nanosecond() as u64,
+        };
+        Self::open_drawing(records, clock, Arc::new(draw)).await
+    }
+
+    /// The same with numbers that `draw` gives.
+    pub async fn open_drawing(records: R, clock: Clock, draw: Draw) -> Result<Self, RecordError> {
         let epochs = Self {
             records,
             clock,
+            draw,
             begun: watch::Sender::new(0),
         };
         let epoch = epochs.agreed(None).await?;
@@ -53,11 +74,14 @@ impl<R: Records + Clone> Epochs<R> {
         Ok((epoch != self.now()).then_some(epoch))
     }
 
-    /// Looks whether another hub began a new one. Returns it if so.
+    /// Looks whether another hub began a new one. Returns it if so. A record that does not know of
+    /// this epoch is older than it, brought back with the cluster: then a new one begins.
     pub async fn look(&self) -> Result<Option<u64>, RecordError> {
         let found = self.records.get(Resource::ConfigMaps, RECORD).await?;
-        let epoch = found.as_ref().and_then(read);
-        Ok(epoch.filter(|epoch| *epoch != self.now()))
+        match found.as_ref().and_then(read) {
+            Some(epoch) if epoch != self.now() => self.next(self.now()).await,
+            _ => Ok(None),
+        }
     }
 
     /// The epoch is in effect: whoever follows the cluster begins anew.
@@ -65,15 +89,20 @@ impl<R: Records + Clone> Epochs<R> {
         self.begun.send_replace(epoch);
     }
 
-    /// The epoch in the record, which is another one than `not`.
-    async fn agreed(&self, not: Option<u64>) -> Result<u64, RecordError> {
+    /// The epoch in the record, which came after `before`.
+    async fn agreed(&self, before: Option<u64>) -> Result<u64, RecordError> {
         for _ in 0..ATTEMPTS_MAX {
             let found = self.records.get(Resource::ConfigMaps, RECORD).await?;
             let known = found.as_ref().and_then(read);
-            if let Some(epoch) = known.filter(|epoch| Some(*epoch) != not) {
+            let past = found.as_ref().map(past).unwrap_or_default();
+            let later = |epoch: &u64| {
+                before.is_none_or(|before| *epoch != before && past.contains(&before))
+            };
+            if let Some(epoch) = known.filter(later) {
                 return Ok(epoch);
             }
-            let (record, epoch) = self.fresh(found);
+            let past = past.into_iter().chain(known).chain(before);
+            let (record, epoch) = self.fresh(found.as_ref(), past);
             let written = match &record.version {
                 Some(_) => self.records.update(&record).await,
                 None => self.records.create(&record).await,
@@ -91,22 +120,32 @@ impl<R: Records + Clone> Epochs<R> {
     }
 
     /// A record with an epoch that never was. Epochs are told apart, never compared.
-    fn fresh(&self, found: Option<Record>) -> (Record, u64) {
+    fn fresh(&self, found: Option<&Record>, past: impl Iterator<Item = u64>) -> (Record, u64) {
         let wall = self.clock.wall();
-        let random = secret::random().map(u64::from_le_bytes);
-        let epoch = random.unwrap_or_else(|_| wall.as_nanosecond() as u64);
+        let mut past: Vec<u64> = past.collect();
+        past.dedup();
+        past.drain(..past.len().saturating_sub(PAST_MAX));
+        let past: Vec<String> = past.iter().map(u64::to_string).collect();
         // It stands in JSON and in frames: half of all numbers are enough.
-        let epoch = (epoch >> 1).max(1);
+        let epoch = ((self.draw)() >> 1).max(1);
         let mut record = Record::new(Resource::ConfigMaps, RECORD, "epoch")
             .with(EPOCH, epoch.to_string())
-            .with(SINCE, wall.to_string());
-        record.version = found.and_then(|found| found.version);
+            .with(SINCE, wall.to_string())
+            .with(PAST, past.join(" "));
+        record.version = found.and_then(|found| found.version.clone());
         (record, epoch)
     }
 }
 
 fn read(record: &Record) -> Option<u64> {
     record.text(EPOCH)?.parse().ok()
+}
+
+/// The epochs before the one in a record.
+fn past(record: &Record) -> Vec<u64> {
+    let numbers = record.text(PAST).unwrap_or_default().split(' ');
+    let numbers = numbers.filter_map(|number| number.parse().ok());
+    numbers.take(PAST_MAX).collect()
 }
 
 #[cfg(test)]
@@ -140,6 +179,30 @@ mod tests {
         other.begin(next);
         assert_eq!(other.look().await.unwrap(), None);
         assert_eq!(*one.begun().borrow(), next);
+    }
+
+    #[tokio::test]
+    async fn an_epoch_that_a_backup_brings_back_does_not_begin_again() {
+        let records = Memory::default();
+        let (one, other) = (opened(&records).await, opened(&records).await);
+        let first = one.now();
+        let backup = records.get(Resource::ConfigMaps, RECORD).await.unwrap();
+        let second = one.next(first).await.unwrap().unwrap();
+        one.begin(second);
+        other.begin(second);
+        records.put(&backup.unwrap());
+        let third = one.next(second).await.unwrap().unwrap();
+        assert!(third != first && third != second);
+        one.begin(third);
+        assert_eq!(other.look().await.unwrap(), Some(third));
+        // Nor where nobody saw the cluster go back.
+        let late = opened(&records).await;
+        assert_eq!(late.now(), third);
+        late.begin(second + 1);
+        let fourth = late.look().await.unwrap().unwrap();
+        assert!(fourth != third && fourth != second);
+        late.begin(fourth);
+        assert_eq!(one.look().await.unwrap(), Some(fourth));
     }
 
     #[tokio::test]

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use host::Times;
 use object::{Header, ObjectName, Resource, Scope};
@@ -18,6 +19,8 @@ use wire::session::{Happening, Sender};
 
 use crate::cache::{Applied, Cache, Keep, Limits, Relisted, State};
 use crate::ledger::Ledger;
+use crate::nodes::{Leases, Register};
+use crate::notices::{Notice, Notices};
 use crate::owners::Owners;
 use crate::sessions::{Sessions, Word};
 use crate::talk::Desk;
@@ -34,6 +37,8 @@ pub struct Hub {
     views: RwLock<Views>,
     sessions: Sessions,
     owners: Mutex<Owners>,
+    register: Register,
+    notices: Notices,
     ledger: Ledger,
     /// Resources that the cluster does not have.
     unserved: Mutex<BTreeSet<Resource>>,
@@ -66,6 +71,8 @@ impl Hub {
             views: RwLock::new(views),
             sessions: Sessions::default(),
             owners: Mutex::default(),
+            register: Register::new(Leases::default()),
+            notices: Notices::default(),
             ledger: Ledger::default(),
             unserved: Mutex::default(),
             learned: Notify::new(),
@@ -75,6 +82,12 @@ impl Hub {
             happenings,
         };
         (hub, heard)
+    }
+
+    /// Whether leases of nodes are kept alive. They are, if nobody says otherwise.
+    pub fn with_leases(mut self, leases: Leases) -> Self {
+        self.register = Register::new(leases);
+        self
     }
 
     /// The objects of the cluster.
@@ -90,6 +103,29 @@ impl Hub {
     /// Which hub has which node.
     pub fn owners(&self) -> &Mutex<Owners> {
         &self.owners
+    }
+
+    /// The nodes that are registered for their agents.
+    pub fn register(&self) -> &Register {
+        &self.register
+    }
+
+    /// Tells people in the cluster what happened.
+    pub fn notice(&self, notice: Notice) {
+        self.notices.tell(notice, &self.times);
+    }
+
+    /// What is told in the cluster.
+    pub fn notices(&self) -> &Notices {
+        &self.notices
+    }
+
+    /// For how long nothing was heard of a node.
+    pub fn silent_for(&self, node: &str) -> Duration {
+        let heard = self.ledger.heard(node);
+        heard.map_or(Duration::MAX, |heard| {
+            self.times.now().saturating_sub(heard)
+        })
     }
 
     /// How each node is doing.
@@ -166,7 +202,15 @@ impl Hub {
         match told {
             Told::Changed(resource, applied) => self.changed(resource, applied),
             Told::Advanced(_) => {}
-            Told::Listed(resource, Relisted::InOrder(applied)) => self.changed(resource, applied),
+            Told::Listed(resource, Relisted::InOrder(applied)) => {
+                self.changed(resource, applied);
+                // What was frozen is complete again, and views may shrink.
+                self.input(resource, Input::Complete);
+                // It may have brought bytes that were missing, of what did not change.
+                if keep(resource) == Keep::Wanted {
+                    self.sessions.ring_all(Word::View);
+                }
+            }
             Told::Listed(resource, _) => self.listed(resource),
             Told::Frozen(resource) => self.input(resource, Input::Frozen),
             Told::Thawed(resource) => self.input(resource, Input::Complete),
@@ -176,6 +220,11 @@ impl Hub {
     }
 
     fn changed(&self, resource: &Resource, applied: &[Applied]) {
+        // A change may bring the bytes for which a view waited, or end the wait for them.
+        let word = match keep(resource) {
+            Keep::All => Word::Changed,
+            Keep::Wanted => Word::View,
+        };
         for Applied { before, after } in applied {
             let gone = before.as_ref().filter(|_| after.is_none());
             let changed = match (after, gone) {
@@ -186,7 +235,7 @@ impl Hub {
             self.heed(&changed);
             let views = self.views.read();
             for header in [before, after].into_iter().flatten() {
-                self.ring(views.holders(resource, header), Word::Changed);
+                self.ring(views.holders(resource, header), word);
             }
         }
         let unsaid = self.unsaid.fetch_add(applied.len(), Ordering::Relaxed) + applied.len();
@@ -264,7 +313,7 @@ impl Hub {
             self.sessions.ring_all(Word::View);
         }
         for node in &changed.nodes {
-            self.sessions.ring(node.as_str(), Word::View);
+            self.sessions.ring(node, Word::View);
         }
     }
 
@@ -273,7 +322,7 @@ impl Hub {
             Holders::Everyone => self.sessions.ring_all(word),
             Holders::These(nodes) => {
                 for node in nodes {
-                    self.sessions.ring(node.as_str(), word);
+                    self.sessions.ring(&node, word);
                 }
             }
         }
@@ -315,7 +364,8 @@ impl Desk for Hub {
     }
 
     fn carried(&self, node: &str, received: usize, sent: usize) {
-        self.ledger.carried(node, received, sent);
+        self.ledger
+            .carried(node, (received, sent), self.times.now());
     }
 
     fn looks(&self, node: &str, sender: &Sender) {
@@ -332,5 +382,110 @@ fn keep(resource: &Resource) -> Keep {
     match (resource.group(), resource.plural()) {
         ("", "secrets" | "configmaps") => Keep::Wanted,
         _ => Keep::All,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::Clock;
+    use object::{Change, Object, Version};
+
+    use super::*;
+    use crate::sessions::{Begun, Bell};
+
+    fn object(resource: &Resource, name: &str, at: u64, rest: &str) -> Object {
+        let text = format!(
+            r#"{{"apiVersion":"v1","kind":"X","metadata":{{"name":"{name}","namespace":"a",
+            "uid":"u-{name}","resourceVersion":"{at}"}}{rest}}}"#
+        );
+        Object::parse(resource, text.into(), &[]).unwrap()
+    }
+
+    fn pod(name: &str, at: u64) -> Object {
+        let rest = format!(
+            r#","spec":{{"nodeName":"n","volumes":[{{"name":"v","secret":
+            {{"secretName":"{name}"}}}}]}}"#
+        );
+        object(&pods(), name, at, &rest)
+    }
+
+    fn pods() -> Resource {
+        Resource::new("", "pods")
+    }
+
+    fn secrets() -> Resource {
+        Resource::new("", "secrets")
+    }
+
+    /// A hub that knows these pods and secrets, and a session that was woken for that.
+    fn hub(all: &[Object], named: &[Object]) -> (Hub, Arc<Bell>) {
+        let times = Times::new(Clock::machine());
+        let (hub, _) = Hub::new(times, Policy::default(), 1, Limits::default());
+        for resource in hub.resources().0 {
+            if resource != pods() {
+                hub.serves(&resource, false);
+            }
+        }
+        list(&hub, &pods(), all, 100);
+        list(&hub, &secrets(), named, 100);
+        let node = "n".into();
+        let Begun::Yes { bell, .. } = hub.sessions().begin(&node, 1, times_now(&hub)) else {
+            panic!("the first session is the node's");
+        };
+        (hub, bell)
+    }
+
+    fn times_now(hub: &Hub) -> Duration {
+        hub.times().now()
+    }
+
+    fn list(hub: &Hub, resource: &Resource, all: &[Object], at: u64) {
+        let mut cache = hub.cache().write();
+        cache.list_started(resource);
+        for object in all {
+            cache.listed(resource, object.clone());
+        }
+        let version: Version = at.to_string().parse().unwrap();
+        let relisted = cache.list_done(resource, &version);
+        drop(cache);
+        hub.hear(&Told::Listed(resource.clone(), relisted));
+    }
+
+    fn change(hub: &Hub, resource: &Resource, change: Change) {
+        let applied = hub.cache().write().apply(resource, change).unwrap();
+        hub.hear(&Told::Changed(resource.clone(), vec![applied]));
+    }
+
+    fn scopes(hub: &Hub, resource: &Resource) -> Option<usize> {
+        hub.view("n").get(resource).map(|scopes| scopes.len())
+    }
+
+    #[test]
+    fn a_list_that_is_in_order_thaws_a_view_that_could_not_shrink() {
+        let (hub, _) = hub(&[pod("one", 5), pod("two", 6)], &[]);
+        assert_eq!(scopes(&hub, &secrets()), Some(2));
+        hub.hear(&Told::Frozen(pods()));
+        let gone = pod("two", 101).header;
+        let (name, uid, version) = (gone.name, gone.uid, gone.version);
+        change(&hub, &pods(), Change::Delete { name, uid, version });
+        assert_eq!(
+            scopes(&hub, &secrets()),
+            Some(2),
+            "frozen: it does not shrink"
+        );
+        list(&hub, &pods(), &[pod("one", 5)], 120);
+        assert_eq!(scopes(&hub, &secrets()), Some(1));
+    }
+
+    #[test]
+    fn a_view_that_waits_for_bytes_is_looked_at_when_a_change_ends_the_wait() {
+        let secret = |at| object(&secrets(), "one", at, "");
+        let (hub, bell) = hub(&[], &[secret(5)]);
+        change(&hub, &pods(), Change::Put(pod("one", 101)));
+        assert_eq!(scopes(&hub, &secrets()), None, "its bytes are not there");
+        bell.words();
+        change(&hub, &secrets(), Change::Put(secret(102)));
+        assert!(bell.words().has(Word::View));
+        assert_eq!(scopes(&hub, &secrets()), Some(1));
     }
 }

@@ -10,11 +10,13 @@ pub mod hub; // what all sessions share: the cluster's objects, views, bells
 pub mod ledger; // how each node is doing
 pub mod serve; // a link that was let in -> a session, to its end
 pub mod owners; // which hub has which node
+pub mod nodes; // who has a session -> a Node and a Lease in the cluster
 pub mod follow; // the hub's watches: which, in which order
 pub mod epoch; // when the history of the cluster is another one
 pub mod epochs; // the epoch that all hubs agree on
 pub mod clerk; // what happens in sessions and concerns others
 pub mod join; // who is a node: tokens, certificates, revocation
+pub mod notices; // what happens -> Kubernetes Events, for people
 pub mod record; // what nodes hold -> records in the cluster, for people
 pub mod report; // how a hub is doing, for people and programs
 pub mod run; // a hub from its start to its end

@@ -5,25 +5,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use host::listen::{Accepted, Listener};
-use host::pki::Wanted;
-use host::{Clock, Shutdown, Tasks, Times, chain};
+use host::pki::{Authority, Wanted};
+use host::quic;
+use host::{Clock, Shutdown, Tasks, Times};
 use jiff::SignedDuration;
-use tokio::sync::Notify;
-use tracing::{info, warn};
-use wire::session::{PROTOCOL_NEWEST, PROTOCOL_OLDEST, Terms};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tracing::info;
+use wire::frame::REGISTER_NODE;
+use wire::join::NodeName;
+use wire::session::{FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Terms};
 use wire::window::Limits;
 
-use crate::cache::{self, Applied};
+use crate::cache;
 use crate::clerk::{Clerk, Seen};
 use crate::cluster::{self, Client};
 use crate::epochs::Epochs;
 use crate::follow::Follow;
-use crate::hub::Hub;
-use crate::join::{self, Desk, Linked, Revocations, Serving, Signer, authority, revoked};
+use crate::hub::{Happenings, Hub};
+use crate::join::{
+    self, Desk, Entered, Happening, Linked, Revocations, Serving, Signer, authority, revoked,
+};
+use crate::nodes::{self, Leases};
+use crate::notices::Notice;
+use crate::owners::{Heard, Publisher};
+use crate::record::{HubTruth, Mode, Recorder, Records, Scribe};
 use crate::serve::{Caller, Service};
 use crate::talk::Desk as _;
 use crate::view::Policy;
-use crate::watch::Told;
 
 /// How a hub is to run.
 pub struct Config {
@@ -45,6 +53,18 @@ pub struct Config {
     pub sessions_max: u32,
     /// Over how long sessions end when the hub stops.
     pub drain: Duration,
+    /// Whether leases of nodes are kept alive.
+    pub leases: Leases,
+    /// Which objects on nodes have records.
+    pub records: Mode,
+}
+
+/// Where agents reach a hub.
+pub struct Ports {
+    /// Over TCP: links, and what leads to them.
+    pub tcp: Listener,
+    /// Over UDP: links alone.
+    pub quic: Option<quic::Listener>,
 }
 
 /// Why a hub does not start.
@@ -63,100 +83,223 @@ pub enum Error {
 
 /// Connections to the cluster, and requests that are on their way to it.
 const CLUSTER_PLACES: u32 = 256;
-/// How often revocations are looked for, though nobody said that there are any.
-const REVOCATIONS_EVERY: Duration = Duration::from_secs(10);
 /// How often every node is told how far it is.
 const PROGRESS_EVERY: Duration = Duration::from_secs(600);
 /// How often an agent says that it is there.
 const HEARTBEAT_SECONDS: u64 = 30;
-/// How long to wait before the cluster is asked again, while the hub starts.
-const START_AGAIN: Duration = Duration::from_secs(1);
 
 /// Starts a hub: adds its tasks, and returns once it accepts links.
 pub async fn start(
     config: Config,
-    listener: Listener,
+    ports: Ports,
     clock: Clock,
     tasks: &mut Tasks,
 ) -> Result<Arc<Hub>, Error> {
-    let shutdown = tasks.shutdown().clone();
-    let crowd = tasks.crowd("cluster", CLUSTER_PLACES);
-    let client = Client::new(config.cluster.clone(), crowd, clock.clone());
-    let authority = authority::shared(&client, clock.wall()).await?;
-    let authority = Arc::new(authority);
-    let serving = Serving::new(Arc::clone(&authority), config.wanted.clone(), &clock)?;
-    let serving = Arc::new(serving);
-    let revocations = Revocations::default();
-    let opened = Epochs::open(client.clone(), clock.clone()).await;
-    let epochs = opened.map_err(Error::Epoch)?;
-    let times = Times::new(clock.clone());
-    let (hub, happenings) = Hub::new(times, config.policy, epochs.now(), config.cache);
-    let hub = Arc::new(hub);
-    let seen = Arc::new(Seen::default());
-
-    let due = Arc::new(Notify::new());
-    let follow = Follow {
-        client: client.clone(),
-        hub: Arc::clone(&hub),
-        epochs: epochs.begun(),
-        tell: tell(Arc::clone(&seen), Arc::clone(&due)),
-        clock: clock.clone(),
-        shutdown: shutdown.clone(),
-    };
-    follow.start(tasks);
+    let (ground, epochs, happenings) = Ground::lay(&config, clock, tasks).await?;
+    let eyes = Eyes::default();
+    let recorder = ground.record(&config, tasks);
+    ground.follow(&epochs, (&eyes, &recorder), tasks);
     let clerk = Clerk {
-        hub: Arc::clone(&hub),
-        client: client.clone(),
+        hub: Arc::clone(&ground.hub),
+        client: ground.client.clone(),
         epochs,
         happenings,
-        seen,
+        seen: eyes.seen,
+        scribe: Scribe::new(Arc::clone(&ground.hub), &config.name, recorder),
     };
-    tasks.add("clerk", clerk.run(shutdown.clone()));
-    tasks.add(
-        "revocations",
-        watch_revocations(
-            client.clone(),
-            revocations.clone(),
-            due,
-            tasks.shutdown().clone(),
-        ),
-    );
-    tasks.add("progress", progress(Arc::clone(&hub), shutdown.clone()));
-    let renewing = Arc::clone(&serving).run(clock.clone(), shutdown.clone());
-    tasks.add("certificate", async move {
-        renewing.await;
+    tasks.add("clerk", clerk.run(ground.shutdown.clone()));
+    ground.register(tasks);
+    let publisher = Publisher {
+        hub: Arc::clone(&ground.hub),
+        name: config.name.as_str().into(),
+        client: ground.client.clone(),
+        heard: eyes.heard,
+    };
+    tasks.add("owners", publisher.run(ground.shutdown.clone()));
+    let hub = Arc::clone(&ground.hub);
+    ground.listen(config, ports, tasks);
+    Ok(hub)
+}
+
+/// What everything in a hub stands on.
+struct Ground {
+    client: Client,
+    authority: Arc<Authority>,
+    serving: Arc<Serving>,
+    revocations: Revocations,
+    hub: Arc<Hub>,
+    clock: Clock,
+    shutdown: Shutdown,
+}
+
+impl Ground {
+    /// Asks the cluster for what hubs share: the authority of links and the epoch.
+    async fn lay(
+        config: &Config,
+        clock: Clock,
+        tasks: &mut Tasks,
+    ) -> Result<(Self, Epochs<Client>, Happenings), Error> {
+        let crowd = tasks.crowd("cluster", CLUSTER_PLACES);
+        let client = Client::new(config.cluster.clone(), crowd, clock.clone());
+        let authority = Arc::new(authority::shared(&client, clock.wall()).await?);
+        let serving = Serving::new(Arc::clone(&authority), config.wanted.clone(), &clock)?;
+        let opened = Epochs::open(client.clone(), clock.clone()).await;
+        let epochs = opened.map_err(Error::Epoch)?;
+        let times = Times::new(clock.clone());
+        let policy = config.policy.clone();
+        let (hub, happenings) = Hub::new(times, policy, epochs.now(), config.cache.clone());
+        let ground = Self {
+            client,
+            authority,
+            serving: Arc::new(serving),
+            revocations: Revocations::default(),
+            hub: Arc::new(hub.with_leases(config.leases)),
+            clock,
+            shutdown: tasks.shutdown().clone(),
+        };
+        Ok((ground, epochs, happenings))
+    }
+
+    /// Follows the cluster: its objects, and who is revoked.
+    fn follow(
+        &self,
+        epochs: &Epochs<Client>,
+        (eyes, recorder): (&Eyes, &Arc<Recorder>),
+        tasks: &mut Tasks,
+    ) {
+        let (seen, heard) = (Arc::clone(&eyes.seen), Arc::clone(&eyes.heard));
+        let recorder = Arc::clone(recorder);
+        let follow = Follow {
+            client: self.client.clone(),
+            hub: Arc::clone(&self.hub),
+            epochs: epochs.begun(),
+            tell: Arc::new(move |told| {
+                seen.hear(told);
+                heard.hear(told);
+            }),
+            served: Arc::new(move |served| {
+                let resource = served.resource.clone();
+                recorder.describe(resource, &served.api_version, &served.kind);
+            }),
+            clock: self.clock.clone(),
+            shutdown: self.shutdown.clone(),
+        };
+        follow.start(tasks);
+        let hub = Arc::clone(&self.hub);
+        let cut = move |nodes: Vec<NodeName>| {
+            for node in nodes {
+                info!(%node, "revoked");
+                hub.notice(Notice::from(&Happening::Revoked { node }));
+            }
+        };
+        let following = revoked::follow(
+            self.client.clone(),
+            self.revocations.clone(),
+            cut,
+            self.clock.clone(),
+            self.shutdown.clone(),
+        );
+        add(tasks, "revocations", following);
+        let progress = progress(Arc::clone(&self.hub), self.shutdown.clone());
+        tasks.add("progress", progress);
+    }
+
+    /// Publishes what nodes hold, and what happens.
+    fn record(&self, config: &Config, tasks: &mut Tasks) -> Arc<Recorder> {
+        let records = Records::new(config.records, config.policy.clone());
+        let recorder = Recorder::new(records, self.clock.clone());
+        let (writing, truth) = (Arc::clone(&recorder), HubTruth(Arc::clone(&self.hub)));
+        let (client, shutdown) = (self.client.clone(), self.shutdown.clone());
+        add(tasks, "records", async move {
+            writing.run(client, truth, shutdown).await;
+        });
+        let (hub, client) = (Arc::clone(&self.hub), self.client.clone());
+        let shutdown = self.shutdown.clone();
+        tasks.add("notices", async move {
+            hub.notices().run(&client, hub.times(), &shutdown).await
+        });
+        recorder
+    }
+
+    /// Keeps nodes and their leases in the cluster.
+    fn register(&self, tasks: &mut Tasks) {
+        let crowd = tasks.crowd("registrations", nodes::REQUESTS_MAX);
+        let hub = Arc::clone(&self.hub);
+        let registering = nodes::run(hub, self.client.clone(), crowd, self.shutdown.clone());
+        tasks.add("register", registering);
+    }
+
+    /// Lets nodes in.
+    fn listen(self, config: Config, ports: Ports, tasks: &mut Tasks) {
+        let renewing = Arc::clone(&self.serving).run(self.clock.clone(), self.shutdown.clone());
+        add(tasks, "certificate", renewing);
+        let service = Service {
+            hub: self.hub,
+            terms: Arc::new(Terms {
+                oldest: PROTOCOL_OLDEST,
+                newest: PROTOCOL_NEWEST,
+                features: FEATURES | REGISTER_NODE,
+                hub: config.name.into(),
+                heartbeat_seconds: HEARTBEAT_SECONDS,
+                window: config.limits.deliveries as u64,
+            }),
+            limits: config.limits,
+            revocations: self.revocations.clone(),
+            shutdown: self.shutdown.clone(),
+            drain: config.drain,
+        };
+        let signer = Signer::new(self.authority, config.certificate_life);
+        let desk = Desk::new(self.client, signer, self.revocations, self.clock);
+        let desk = Arc::new(desk);
+        let crowd = tasks.crowd("links", config.sessions_max);
+        if let Some(quic) = ports.quic {
+            let (desk, service) = (Arc::clone(&desk), service.clone());
+            let serve = move |accepted| enter_quic(accepted, Arc::clone(&desk), service.clone());
+            let (tls, shutdown) = (self.serving.tls(), self.shutdown.clone());
+            tasks.add("quic", quic.run(tls, crowd.clone(), shutdown, serve));
+        }
+        let serve = move |accepted| enter(accepted, Arc::clone(&desk), service.clone());
+        let listening = ports
+            .tcp
+            .run(self.serving.tls(), crowd, self.shutdown, serve);
+        tasks.add("links", listening);
+    }
+}
+
+/// What is looked at of what those see who follow the cluster.
+#[derive(Default)]
+struct Eyes {
+    seen: Arc<Seen>,
+    heard: Arc<Heard>,
+}
+
+/// Adds a task that cannot fail.
+fn add(tasks: &mut Tasks, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+    tasks.add(name, async move {
+        task.await;
         Ok::<(), Infallible>(())
     });
-
-    let signer = Signer::new(authority, config.certificate_life);
-    let service = Service {
-        hub: Arc::clone(&hub),
-        terms: Arc::new(Terms {
-            oldest: PROTOCOL_OLDEST,
-            newest: PROTOCOL_NEWEST,
-            features: 0,
-            hub: config.name.into(),
-            heartbeat_seconds: HEARTBEAT_SECONDS,
-            window: config.limits.deliveries as u64,
-        }),
-        limits: config.limits,
-        revocations: revocations.clone(),
-        shutdown: shutdown.clone(),
-        drain: config.drain,
-    };
-    let desk = Arc::new(Desk::new(client, signer, revocations, clock));
-    let crowd = tasks.crowd("links", config.sessions_max);
-    let serve = move |accepted| enter(accepted, Arc::clone(&desk), service.clone());
-    let listening = listener.run(serving.tls(), crowd, shutdown, serve);
-    tasks.add("links", listening);
-    Ok(hub)
 }
 
 /// What becomes of a connection.
 async fn enter(accepted: Accepted, desk: Arc<Desk<Client>>, service: Service) {
     let entered = Box::pin(join::enter(accepted, &desk)).await;
+    go_on(entered, service).await;
+}
+
+/// What becomes of a QUIC stream.
+async fn enter_quic(accepted: quic::Accepted, desk: Arc<Desk<Client>>, service: Service) {
+    let entered = join::enter_quic(accepted, &desk);
+    go_on(entered, service).await;
+}
+
+async fn go_on<S>(entered: Entered<S>, service: Service)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     if let Some(happened) = entered.happened {
         info!(?happened, "join");
+        service.hub.notice(Notice::from(&happened));
     }
     if let Some(Linked {
         socket,
@@ -166,58 +309,6 @@ async fn enter(accepted: Accepted, desk: Arc<Desk<Client>>, service: Service) {
     {
         let remote = remote.to_string().into();
         service.serve(socket, Caller { peer, remote }).await;
-    }
-}
-
-/// What those who follow the cluster see, for those who are concerned.
-fn tell(seen: Arc<Seen>, due: Arc<Notify>) -> Arc<dyn Fn(&Told) + Send + Sync> {
-    Arc::new(move |told| {
-        seen.hear(told);
-        if let Told::Changed(resource, applied) = told
-            && resource.group().is_empty()
-            && resource.plural() == "configmaps"
-            && applied.iter().any(is_of_revocations)
-        {
-            due.notify_one();
-        }
-    })
-}
-
-fn is_of_revocations(applied: &Applied) -> bool {
-    let header = applied.after.as_ref().or(applied.before.as_ref());
-    header.is_some_and(|header| {
-        header.name.namespace() == join::NAMESPACE && header.name.name() == revoked::RECORD
-    })
-}
-
-/// Keeps the list of revoked nodes as it is in the cluster. Until it was read nobody is let in.
-async fn watch_revocations(
-    client: Client,
-    revocations: Revocations,
-    due: Arc<Notify>,
-    shutdown: Shutdown,
-) -> Result<(), Infallible> {
-    loop {
-        let wait = match revoked::fetch(&client).await {
-            Ok(record) => {
-                for node in revocations.handle_record(record.as_ref()) {
-                    info!(%node, "revoked");
-                }
-                REVOCATIONS_EVERY
-            }
-            Err(error) => {
-                warn!(
-                    error = chain(&error),
-                    "the list of revoked nodes cannot be read"
-                );
-                START_AGAIN
-            }
-        };
-        tokio::select! {
-            () = due.notified() => {}
-            () = tokio::time::sleep(wait) => {}
-            () = shutdown.triggered() => return Ok(()),
-        }
     }
 }
 

@@ -7,13 +7,14 @@ use host::websocket::Socket;
 use host::{Shutdown, Times};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::{info, warn};
-use wire::frame::{Bye, Hello, Reason};
+use wire::frame::{Bye, Hello, REGISTER_NODE, Reason};
 use wire::session::{Patience, Sender, Terms, greet};
 use wire::window::Limits;
 
 use crate::hub::Hub;
 use crate::join::{Peer, Revocations};
 use crate::ledger::Began;
+use crate::notices::Notice;
 use crate::sessions::{Begun, Bell};
 use crate::talk::{Closed, Desk, Guest, Talk};
 
@@ -85,6 +86,10 @@ impl Service {
                 if clone {
                     warn!(%node, remote = %caller.remote,
                         "its sessions take over from each other: two agents may have its identity");
+                    self.hub.notice(Notice::Cloned {
+                        node: (**node).into(),
+                        remote: caller.remote.clone(),
+                    });
                 }
                 bell
             }
@@ -95,15 +100,20 @@ impl Service {
         };
         let began = Began {
             number,
+            at: times.now(),
             remote: caller.remote.clone(),
             program: hello.program.clone(),
         };
         let wall = times.clock().wall();
         self.hub.ledger().began(node, began, wall);
         self.hub.owners().lock().began(node, number);
+        if welcome.features & REGISTER_NODE != 0 {
+            let register = self.hub.register();
+            register.began(node, number, hello.machine, times.now());
+        }
         let sender = Sender::new(
             welcome,
-            hello.holdings,
+            (hello.holdings, hello.staged),
             (self.limits, Patience::HUB),
             times.now(),
         );
@@ -133,6 +143,7 @@ impl Service {
         let closed = talk.run(stop).await;
         hub.sessions().end(&node, number);
         hub.owners().lock().ended(&node, number);
+        hub.register().ended(&node, number);
         let wall = hub.times().clock().wall();
         let words = closed.to_string();
         let end = (closed.label(), words.as_str());

@@ -174,6 +174,11 @@ impl Sessions {
             .collect()
     }
 
+    /// Whether a node has one here.
+    pub fn has(&self, node: &str) -> bool {
+        self.live.lock().contains_key(node)
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.live.lock().len()

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use object::{Header, ObjectName, Resource, Scope};
-use store::replica::{Cut, CutEnd, Onto, Refusal, Reset, Stage, Until, fits};
+use store::replica::{Cut, CutEnd, Misbehaved, Onto, Refusal, Reset, Stage, Until, fits};
 use store::{Reader, Replica};
 use wire::digest::{Digest, content_hash};
-use wire::frame::Holding;
+use wire::frame::{Holding, STAGED_MAX, Staged};
 use wire::inbox::{self, Complete, Held, Piece, Replaced};
 use wire::session::Kept;
 
@@ -22,6 +22,11 @@ pub struct Keep {
 
 /// The document that has the number of the last session.
 const SESSION: &str = "holdfast/session";
+/// Bytes that a hello may have for what is staged. What has no room there is discarded.
+const STAGED_BYTES_MAX: usize = 64 * 1024;
+/// Bytes that one of them takes beside its scope and its last name, at most: a resource's name and
+/// numbers.
+const STAGED_REST_BYTES: usize = 600;
 
 /// Something that a session wants stored.
 #[derive(Debug)]
@@ -37,6 +42,8 @@ pub enum Stored {
         /// The bytes; nothing if it goes.
         bytes: Option<Bytes>,
     },
+    /// Nothing that is staged is of use: the hub does not know of it.
+    NothingStaged,
 }
 
 /// A cut that is being stored piece by piece.
@@ -116,12 +123,42 @@ impl Keep {
         Ok(damaged)
     }
 
-    /// The number of the next session: on disk, and higher than any before it. What was staged
-    /// belongs to the one before and goes.
-    pub async fn next_session(&self) -> Result<u64, Refusal> {
+    /// What the node says in a hello that is staged from sessions before.
+    pub fn staged(&self) -> Vec<Staged> {
+        let mut room = STAGED_BYTES_MAX;
+        let all = self.reader().resumable().into_iter();
+        let staged = all.map(|staged| Staged {
+            resource: staged.resource,
+            scope: staged.scope,
+            epoch: staged.epoch,
+            last: staged.last,
+            objects: staged.objects,
+            digest: staged.digest,
+        });
+        let fits = |staged: &Staged| {
+            let mut scope = Vec::new();
+            staged.scope.encode(&mut scope);
+            let bytes = scope.len() + staged.last.as_str().len() + STAGED_REST_BYTES;
+            let left = room.checked_sub(bytes);
+            room = left.unwrap_or(room);
+            left.is_some()
+        };
+        staged.filter(fits).take(STAGED_MAX).collect()
+    }
+
+    /// Discards everything that is staged but this.
+    pub async fn unstage_all_but(&self, kept: &[Staged]) -> Result<(), Refusal> {
         for (resource, scope) in self.reader().staged() {
-            self.replica.unstage(resource, Some(scope)).await?;
+            let mut kept = kept.iter();
+            if !kept.any(|staged| staged.resource == resource && staged.scope == scope) {
+                self.replica.unstage(resource, Some(scope)).await?;
+            }
         }
+        Ok(())
+    }
+
+    /// The number of the next session: on disk, and higher than any before it.
+    pub async fn next_session(&self) -> Result<u64, Refusal> {
         let before = self.reader().document(SESSION);
         let before = before.ok().flatten().and_then(|bytes| {
             let digits = std::str::from_utf8(&bytes).ok()?;
@@ -136,7 +173,17 @@ impl Keep {
     /// Stores what a session hands on, in its order. Returns the number that is stored by that.
     pub async fn store(&self, task: Stored, begun: &mut Begun) -> Result<u64, Refusal> {
         match task {
-            Stored::Piece(piece) => self.store_piece(piece, begun).await,
+            Stored::Piece(piece) => {
+                let resource = piece.resource.clone();
+                let stored = self.store_piece(piece, begun).await;
+                if let Err(Refusal::Misbehaved(misbehaved)) = &stored
+                    && cannot_be_joined(misbehaved)
+                {
+                    // Asked for again and again, it would be refused again and again.
+                    self.replica.forget(resource).await?;
+                }
+                stored
+            }
             Stored::Document {
                 number,
                 name,
@@ -144,6 +191,10 @@ impl Keep {
             } => {
                 self.replica.put_document(&name, bytes).await?;
                 Ok(number)
+            }
+            Stored::NothingStaged => {
+                self.unstage_all_but(&[]).await?;
+                Ok(0)
             }
         }
     }
@@ -245,6 +296,24 @@ fn last_resets(parts: Vec<Replaced>, begun: &mut Begun) -> Vec<Reset> {
     staged.chain(last).collect()
 }
 
+/// Whether what the hub has and what is held here belong to two histories: a backup of the cluster
+/// was restored, and nobody noticed. Then what is held is forgotten, and sent anew.
+fn cannot_be_joined(misbehaved: &Misbehaved) -> bool {
+    match misbehaved {
+        Misbehaved::OutOfOrder { .. }
+        | Misbehaved::OutsideScopes { .. }
+        | Misbehaved::ProgressBackwards { .. }
+        | Misbehaved::ResetWithoutVersion { .. }
+        | Misbehaved::EpochWithoutReset { .. } => true,
+        // These would come again as they are.
+        Misbehaved::Twice { .. }
+        | Misbehaved::TooManyScopes { .. }
+        | Misbehaved::TooLarge { .. }
+        | Misbehaved::NoDocument { .. }
+        | Misbehaved::TooManyDocuments => false,
+    }
+}
+
 fn onto(onto: inbox::Onto) -> Onto {
     match onto {
         inbox::Onto::Nothing => Onto::Nothing,
@@ -287,8 +356,72 @@ impl Kept for Keep {
     }
 
     fn each(&self, resource: &Resource, look: &mut dyn FnMut(&Header)) {
-        for row in self.reader().rows(resource) {
-            look(&row.header);
-        }
+        self.reader().each(resource, look);
+    }
+
+    fn each_staged(
+        &self,
+        resource: &Resource,
+        scope: &Scope,
+        look: &mut dyn FnMut(&Header),
+    ) -> bool {
+        self.reader().each_staged(resource, scope, look)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::Clock;
+    use object::{Object, Version};
+    use store::Options;
+    use store::disk::memory::MemoryDisk;
+
+    use super::*;
+
+    fn services() -> Resource {
+        Resource::new("", "services")
+    }
+
+    /// A whole cut that replaces everything with one service at this version.
+    fn piece(number: u64, at: u64, aim: u64) -> Stored {
+        let text = format!(
+            r#"{{"apiVersion":"v1","kind":"Service","metadata":{{"name":"s","namespace":"a",
+            "uid":"u","resourceVersion":"{at}"}}}}"#
+        );
+        let version: Version = aim.to_string().parse().unwrap();
+        Stored::Piece(Piece {
+            number,
+            resource: services(),
+            epoch: 1,
+            aim: Some(version),
+            starts: true,
+            changes: Vec::new(),
+            resets: vec![Replaced {
+                scope: Scope::all(),
+                onto: inbox::Onto::Nothing,
+                puts: vec![Object::parse(&services(), text.into(), &[]).unwrap()],
+                drops: Vec::new(),
+            }],
+            ended: Vec::new(),
+            unstaged: Vec::new(),
+            complete: Complete::Yes,
+        })
+    }
+
+    #[tokio::test]
+    async fn what_is_of_another_history_is_forgotten_and_not_refused_for_ever() {
+        let (disk, options) = (Arc::new(MemoryDisk::default()), Options::new("n"));
+        let replica = Replica::open_here(disk, options, Clock::machine()).unwrap();
+        let keep = Keep::new(replica);
+        let mut begun = Begun::default();
+        assert_eq!(keep.store(piece(1, 50, 100), &mut begun).await, Ok(1));
+        // A backup was restored above all versions, and brought back the service of before.
+        let refused = keep.store(piece(2, 20, 900), &mut begun).await;
+        assert!(
+            matches!(refused, Err(Refusal::Misbehaved(_))),
+            "{refused:?}"
+        );
+        assert!(keep.reader().scopes(&services()).is_empty());
+        assert_eq!(keep.store(piece(3, 20, 900), &mut begun).await, Ok(3));
     }
 }

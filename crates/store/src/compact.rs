@@ -25,6 +25,15 @@ pub(crate) struct Compaction {
     thread: JoinHandle<()>,
 }
 
+/// On which thread a compaction runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// On one of its own, beside everything else.
+    Yes,
+    /// On the writer's, who waits for it.
+    No,
+}
+
 /// A table at the moment at which the log moved on to a new file.
 pub(crate) struct TablePicture {
     slot: Arc<Slot>,
@@ -62,15 +71,7 @@ impl Compaction {
     ) -> io::Result<Self> {
         let thread = std::thread::Builder::new()
             .name("compact".into())
-            .spawn(move || {
-                let number = mark.number;
-                match run(&shared, &mark, &pictures) {
-                    Ok(bytes) => tracing::debug!(number, bytes, "compacted"),
-                    // The old files are all still there: nothing is lost, the next compaction tries
-                    // again.
-                    Err(error) => tracing::warn!(number, %error, "compaction failed"),
-                }
-            })?;
+            .spawn(move || attempt(&shared, &mark, &pictures))?;
         Ok(Self { thread })
     }
 
@@ -82,6 +83,16 @@ impl Compaction {
         if self.thread.join().is_err() {
             tracing::error!("compaction panicked; the old files are kept");
         }
+    }
+}
+
+/// Compacts, on the thread of whoever calls.
+pub(crate) fn attempt(shared: &Shared, mark: &FileMark, pictures: &[TablePicture]) {
+    let number = mark.number;
+    match run(shared, mark, pictures) {
+        Ok(bytes) => tracing::debug!(number, bytes, "compacted"),
+        // The old files are all still there: nothing is lost, the next compaction tries again.
+        Err(error) => tracing::warn!(number, %error, "compaction failed"),
     }
 }
 

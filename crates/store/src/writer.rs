@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use host::Clock;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::disk::Disk;
@@ -47,15 +48,25 @@ type Envelope<F> = (
 /// Hands requests to the writer's thread. Dropping the last handle ends the thread after what was
 /// handed in is done.
 pub(crate) struct Writer<F: Feeder> {
-    requests: mpsc::Sender<Envelope<F>>,
-    thread: Arc<Joined>,
+    hand: Hand<F>,
     reader: Reader,
+}
+
+/// Who does what is asked for.
+enum Hand<F: Feeder> {
+    /// A thread of its own.
+    Thread {
+        requests: mpsc::Sender<Envelope<F>>,
+        thread: Arc<Joined>,
+    },
+    /// Whoever asks, at once: nothing happens beside, so that everything can happen again.
+    Caller(Arc<Mutex<Option<(F, Log)>>>),
 }
 
 /// The thread, joined when the last handle goes: when the store is dropped, its files are closed
 /// and its lock is free.
 struct Joined {
-    thread: parking_lot::Mutex<Option<std::thread::JoinHandle<()>>>,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
     /// Tells the thread to take nothing new.
     closing: Arc<Notify>,
 }
@@ -79,12 +90,15 @@ impl Drop for Joined {
 
 impl<F: Feeder> Clone for Writer<F> {
     fn clone(&self) -> Self {
-        let (requests, thread) = (self.requests.clone(), self.thread.clone());
-        Self {
-            requests,
-            thread,
-            reader: self.reader.clone(),
-        }
+        let hand = match &self.hand {
+            Hand::Thread { requests, thread } => Hand::Thread {
+                requests: requests.clone(),
+                thread: thread.clone(),
+            },
+            Hand::Caller(own) => Hand::Caller(own.clone()),
+        };
+        let reader = self.reader.clone();
+        Self { hand, reader }
     }
 }
 
@@ -107,14 +121,27 @@ impl<F: Feeder> Writer<F> {
             .name("store".into())
             .spawn(move || run(inbox, feeder, log, &told))?;
         let thread = Arc::new(Joined {
-            thread: parking_lot::Mutex::new(Some(thread)),
+            thread: Mutex::new(Some(thread)),
             closing,
         });
-        Ok(Self {
-            requests,
-            thread,
-            reader,
-        })
+        let hand = Hand::Thread { requests, thread };
+        Ok(Self { hand, reader })
+    }
+
+    /// Opens the store without a thread: whoever asks for something does it.
+    pub(crate) fn start_here(
+        disk: Arc<dyn Disk>,
+        options: Options,
+        counting: Counting,
+        clock: Clock,
+        feeder: impl FnOnce(&mut Log) -> F,
+    ) -> Result<Self, OpenError> {
+        let mut log = Log::open(disk, options, counting, clock)?;
+        log.compact_here();
+        let reader = Reader::new(log.shared.clone());
+        let feeder = feeder(&mut log);
+        let hand = Hand::Caller(Arc::new(Mutex::new(Some((feeder, log)))));
+        Ok(Self { hand, reader })
     }
 
     pub(crate) fn reader(&self) -> &Reader {
@@ -126,8 +153,12 @@ impl<F: Feeder> Writer<F> {
         &self,
         request: F::Request,
     ) -> Result<(F::Answer, Durable), F::Refusal> {
+        let requests = match &self.hand {
+            Hand::Thread { requests, .. } => requests,
+            Hand::Caller(own) => return perform(own, request),
+        };
         let (answer, answered) = oneshot::channel();
-        if self.requests.send((request, answer)).await.is_err() {
+        if requests.send((request, answer)).await.is_err() {
             return Err(Failed::Closed.into());
         }
         answered
@@ -140,8 +171,12 @@ impl<F: Feeder> Writer<F> {
         &self,
         request: F::Request,
     ) -> Result<(F::Answer, Durable), F::Refusal> {
+        let requests = match &self.hand {
+            Hand::Thread { requests, .. } => requests,
+            Hand::Caller(own) => return perform(own, request),
+        };
         let (answer, answered) = oneshot::channel();
-        if self.requests.blocking_send((request, answer)).is_err() {
+        if requests.blocking_send((request, answer)).is_err() {
             return Err(Failed::Closed.into());
         }
         answered
@@ -152,8 +187,29 @@ impl<F: Feeder> Writer<F> {
     /// Waits until all that was handed in is done and the files are closed. Other handles get
     /// `Closed` afterwards.
     pub(crate) fn close(self) {
-        self.thread.join();
+        match self.hand {
+            Hand::Thread { thread, .. } => thread.join(),
+            Hand::Caller(own) => {
+                if let Some((_, mut log)) = own.lock().take() {
+                    log.close();
+                }
+            }
+        }
     }
+}
+
+/// Does what is asked for, on the caller's thread.
+fn perform<F: Feeder>(
+    own: &Mutex<Option<(F, Log)>>,
+    request: F::Request,
+) -> Result<(F::Answer, Durable), F::Refusal> {
+    let mut own = own.lock();
+    let Some((feeder, log)) = own.as_mut() else {
+        return Err(Failed::Closed.into());
+    };
+    let decided = feeder.decide(request, log);
+    let durable = log.sync()?;
+    Ok((decided?, durable))
 }
 
 fn run<F: Feeder>(

@@ -53,7 +53,10 @@ impl Default for Setup {
 /// The programs of a control plane that is ready.
 pub(crate) struct ControlPlane {
     pub(crate) site: Site,
+    /// etcd first, then the API server.
     pub(crate) programs: Vec<Running>,
+    rooms: Rooms,
+    setup: Setup,
 }
 
 impl ControlPlane {
@@ -72,9 +75,29 @@ impl ControlPlane {
         if let Some(path) = controllers {
             programs.push(folder.start_controllers(&path, &site)?);
         }
-        Ok(Self { site, programs })
+        Ok(Self {
+            site,
+            programs,
+            rooms: folder,
+            setup,
+        })
+    }
+
+    /// Kills the API server. The others stay.
+    pub(crate) fn kill_api(&mut self) {
+        self.programs[API].kill();
+    }
+
+    /// Starts it again where it was, and waits until it is ready.
+    pub(crate) fn start_api(&mut self) -> Result<(), Error> {
+        let program = Program::KubeApiserver.built()?;
+        self.programs[API] = self.rooms.run_api(&program, self.setup, &self.site)?;
+        Ok(())
     }
 }
+
+/// Where the API server stands among the programs.
+const API: usize = 1;
 
 /// Writes into a new etcd what nobody reads. An API server remembers changes since its start: now
 /// version 1 is before that, as in every cluster that has lived, and not sometimes its start.
@@ -159,7 +182,13 @@ impl Rooms {
         let port = free_port().map_err(Error::file(&self.0))?;
         let site = Site::make(&self.0, port)?;
         self.make_keys(&site)?;
+        let api = self.run_api(program, setup, &site)?;
+        Ok((site, api))
+    }
+
+    fn run_api(&self, program: &Path, setup: Setup, site: &Site) -> Result<Running, Error> {
         let tls = Arc::new(site.tls(Some(&site.admin()?))?);
+        let port = site.address().trim_start_matches("127.0.0.1:");
         let mut command = Command::new(program);
         command
             .args(["--bind-address=127.0.0.1", &format!("--secure-port={port}")])
@@ -176,7 +205,7 @@ impl Rooms {
             .args(API_FLAGS);
         let mut api = self.start("kube-apiserver", command)?;
         api.wait_until(LOOK_EVERY, || site.serves(&tls, "/readyz"))?;
-        Ok((site, api))
+        Ok(api)
     }
 
     fn start_controllers(&self, program: &Path, site: &Site) -> Result<Running, Error> {

@@ -18,6 +18,8 @@ pub struct Holdfast {
     path: PathBuf,
     flags: Vec<String>,
     folder: Option<TempDir>,
+    /// A free port at first, and from then on the one that it had: its clients find it again.
+    listen: String,
     starts: u32,
     turn: Option<Turn>,
 }
@@ -45,6 +47,7 @@ impl Holdfast {
             path: program.to_owned(),
             flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
             folder: Some(temporary_folder()?),
+            listen: "127.0.0.1:0".to_owned(),
             starts: 0,
             turn: None,
         };
@@ -70,7 +73,7 @@ impl Holdfast {
                 command.env_remove(name);
             }
         }
-        command.args(["up", "--listen", "127.0.0.1:0", "--data-dir"]);
+        command.args(["up", "--listen", &self.listen, "--data-dir"]);
         command.arg(&home).args(&self.flags);
         // Most tests are about the API: a hub and nodes are for those that ask for them.
         if !self.flags.iter().any(|flag| flag == "--nodes") {
@@ -82,6 +85,7 @@ impl Holdfast {
         program.wait_until(LOOK_EVERY, || self.log().contains("The cluster is ready"))?;
         let ready_after = clock.now() - began;
         let site = Site::open(&home)?;
+        self.listen = site.address().to_owned();
         self.turn = Some(Turn {
             program,
             site,

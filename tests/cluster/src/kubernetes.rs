@@ -41,6 +41,16 @@ impl Kubernetes {
         &self.plane.site
     }
 
+    /// Kills the API server, as a power cut would. What etcd has stays.
+    pub fn kill_api(&mut self) {
+        self.plane.kill_api();
+    }
+
+    /// Starts the API server again at its address, and waits until it is ready.
+    pub fn start_api(&mut self) -> Result<(), Error> {
+        self.plane.start_api()
+    }
+
     /// The processes, with the names of their programs.
     pub fn processes(&self) -> impl Iterator<Item = (&'static str, u32)> {
         self.plane

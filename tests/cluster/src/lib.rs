@@ -16,6 +16,7 @@ mod kubernetes; //   the real control plane of one test
 pub use control_plane::{Controllers, Setup};
 pub use holdfast::Holdfast;
 pub use kubernetes::Kubernetes;
+pub use running::Running;
 pub use rustix::process::Signal;
 pub use site::Site;
 

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::Error;
 
 /// A process with its log. Dropping it ends it, and so does the end of its owner, whatever that is.
-pub(crate) struct Running {
+pub struct Running {
     name: &'static str,
     child: Child,
     guard: Guard,
@@ -23,7 +23,7 @@ pub(crate) struct Running {
 impl Running {
     /// Starts a program. It is in a group of its own: what a terminal tells the test, such as
     /// Ctrl-C, is not told to it.
-    pub(crate) fn start(name: &'static str, command: Command, logs: &Path) -> Result<Self, Error> {
+    pub fn start(name: &'static str, command: Command, logs: &Path) -> Result<Self, Error> {
         let log = logs.join(format!("{name}.log"));
         let file = File::options().create(true).append(true).open(&log);
         let file = file.map_err(Error::file(&log))?;
@@ -46,7 +46,7 @@ impl Running {
 
     /// Waits until `is_ready`, which is asked every so often, says so. An early end, or a minute
     /// without, is an error that shows the end of the log.
-    pub(crate) fn wait_until(
+    pub fn wait_until(
         &mut self,
         every: Duration,
         mut is_ready: impl FnMut() -> bool,
@@ -78,23 +78,23 @@ impl Running {
     }
 
     /// The number of the process.
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// The name of the program.
-    pub(crate) fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         self.name
     }
 
     /// Leaves the process running when this goes, and when we do.
-    pub(crate) fn leave(mut self) {
+    pub fn leave(mut self) {
         self.guard.dismiss();
         std::mem::forget(self);
     }
 
     /// Sends a signal that ends the process and gives how it ended. One that stays is killed.
-    pub(crate) fn end_by(&mut self, signal: Signal) -> ExitStatus {
+    pub fn end_by(&mut self, signal: Signal) -> ExitStatus {
         self.guard.dismiss();
         let clock = Clock::machine();
         let began = clock.now();
@@ -112,7 +112,7 @@ impl Running {
     }
 
     /// Ends the process as a power cut would, and waits for its end.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.guard.dismiss();
         drop(self.child.kill());
         drop(self.child.wait());

@@ -63,6 +63,12 @@ impl Cache {
         table.map_or_else(Vec::new, Table::missing)
     }
 
+    /// An object that was listed at a lower version than is known of it: the known version, and the
+    /// one that was found.
+    pub fn went_back(&self, resource: &Resource) -> Option<(Version, Version)> {
+        self.tables.get(resource)?.went_back()
+    }
+
     /// The list is whole, and this is what there is at `version`. It must not be below the version
     /// that is known: who sees such a list must find out what it means before.
     pub fn list_done(&mut self, resource: &Resource, version: &Version) -> Relisted {
@@ -157,6 +163,15 @@ impl Table {
     fn staged_bytes(&self, name: &ObjectName) -> Option<Bytes> {
         let staged = self.staged.as_ref()?;
         staged.listed.get(name)?.as_ref()?.packed.as_ref()?.open()
+    }
+
+    fn went_back(&self) -> Option<(Version, Version)> {
+        let staged = self.staged.as_ref().filter(|_| self.ring.is_some())?;
+        staged.listed.iter().find_map(|(name, row)| {
+            let (found, known) = (row.as_ref()?.header(name), self.header(name)?);
+            let back = known.uid == found.uid && known.version > found.version;
+            back.then(|| (known.version.clone(), found.version.clone()))
+        })
     }
 
     fn missing(&self) -> Vec<Arc<Header>> {

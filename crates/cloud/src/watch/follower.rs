@@ -163,10 +163,16 @@ impl Follower {
         now: Instant,
     ) -> Option<Told> {
         let known = cache.version(&self.resource).cloned();
-        if let Some(known) = known.filter(|known| known > version) {
+        // An object never goes back within its life, but a backup may have brought back an older
+        // one, though revisions were raised above all that were.
+        let back = match known.filter(|known| known > version) {
+            Some(known) => Some((known, version.clone())),
+            None => cache.went_back(&self.resource),
+        };
+        if let Some((known, found)) = back {
             cache.list_dropped(&self.resource);
             self.phase = Phase::List;
-            return self.back(now, known, version);
+            return self.back(now, known, &found);
         }
         self.went_back = false;
         if !self.believes(cache) {

@@ -413,3 +413,18 @@ fn changes_that_follow_each_other_are_told_of_at_once() {
         ]
     );
 }
+
+#[test]
+fn an_object_that_goes_back_is_of_another_history_whatever_version_the_list_has() {
+    let mut play = Play::watching(2);
+    let newer = pod("p00", "n1", 150);
+    play.follower.put(&mut play.cache, newer);
+    play.fail(Failure::Expired);
+    play.next_act();
+    let restored = [pod("p00", "n1", 5), pod("p01", "n1", 5)];
+    assert_eq!(play.list(&restored, 9_000), None, "looked at twice");
+    play.next_act();
+    let told = play.list(&restored, 9_000);
+    assert!(matches!(told, Some(Told::Rewound { .. })), "{told:?}");
+    assert_eq!(play.cache.version(&pods()), Some(&version(150)));
+}

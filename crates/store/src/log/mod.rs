@@ -9,7 +9,7 @@ use bytes::Bytes;
 use host::Clock;
 use object::{Object, ObjectName, Resource, Version};
 
-use crate::compact::{self, Compaction};
+use crate::compact::{self, Beside, Compaction};
 use crate::disk::{Disk, File};
 use crate::entry::{self, FORMAT, FileMark};
 use crate::failpoint;
@@ -132,6 +132,7 @@ pub(crate) struct Log {
     unsealed: bool,
     unsafe_since: Option<String>,
     compaction: Option<Compaction>,
+    beside: Beside,
     _lock: Box<dyn Send + Sync>,
 }
 
@@ -200,6 +201,7 @@ impl Log {
             unsealed: true,
             unsafe_since: None,
             compaction: None,
+            beside: Beside::Yes,
             _lock: lock,
         };
         match end {

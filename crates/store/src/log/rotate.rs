@@ -3,7 +3,7 @@
 use std::io;
 
 use super::Log;
-use crate::compact::{Compaction, TablePicture};
+use crate::compact::{self, Beside, Compaction, TablePicture};
 use crate::entry::{self, FORMAT, FileMark};
 use crate::failpoint;
 use crate::files::{self, NUMBER_MAX, Role};
@@ -47,6 +47,11 @@ impl Log {
             let format = self.mark.format;
             tracing::warn!(%error, format, "the store stays in its older format for now");
         }
+    }
+
+    /// Compactions run on the writer's own thread from now on.
+    pub(crate) fn compact_here(&mut self) {
+        self.beside = Beside::No;
     }
 
     pub(super) fn compact_if_due(&mut self) {
@@ -107,8 +112,13 @@ impl Log {
             .tables
             .values()
             .map(|own| TablePicture::take(own.slot.clone(), own.seq_next));
-        let pictures = tables.collect();
-        self.compaction = Some(Compaction::start(self.shared.clone(), mark, pictures)?);
+        let pictures: Vec<TablePicture> = tables.collect();
+        match self.beside {
+            Beside::Yes => {
+                self.compaction = Some(Compaction::start(self.shared.clone(), mark, pictures)?);
+            }
+            Beside::No => compact::attempt(&self.shared, &mark, &pictures),
+        }
         Ok(())
     }
 }

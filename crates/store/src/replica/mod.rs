@@ -240,6 +240,17 @@ impl Replica {
         Ok(Self { writer })
     }
 
+    /// The same without any thread: everything that is asked for is done at once by whoever asks.
+    /// For the simulator, in which everything must happen in the same order again.
+    pub fn open_here(
+        disk: Arc<dyn Disk>,
+        options: Options,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
+        let writer = Writer::start_here(disk, options, Counting::PerTable, clock, |_| Following)?;
+        Ok(Self { writer })
+    }
+
     /// Reads what is stored.
     pub fn reader(&self) -> &Reader {
         self.writer.reader()

@@ -17,7 +17,10 @@ use object::header::NAME_BYTES_MAX;
 use crate::digest::Digest;
 
 pub use deliver::{Delivery, From, SMALL_BYTES};
-pub use hello::{HOLDINGS_MAX, Hello, Holding, SCOPES_MAX, Welcome, common};
+pub use hello::{
+    HOLDINGS_MAX, Hello, Holding, Machine, REGISTER_NODE, SCOPES_MAX, STAGED_MAX, Staged, Welcome,
+    common,
+};
 pub use report::{Form, KEY_BYTES_MAX, Queue, REPORT_BYTES_MAX, Report, Reported};
 pub use stream::{Cause, End, PURPOSE_BYTES_MAX, Said};
 pub use tell::{Ask, Tell, Told};

@@ -6,7 +6,9 @@
 
 mod follow; // one resource: where the node stands, what is next
 mod look; // what it tells of itself
+mod resume; // what is staged since before
 mod start; // a scope that starts, or is put right
+mod withhold; // what is not sent, since it is not wanted any more
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,6 +25,8 @@ use crate::frame::{Delivery, Fault, Frame, From};
 use crate::ring::Ring;
 use crate::window::{Fate, Limits, NotSent, Step, Why, Window};
 use follow::Follow;
+pub(crate) use start::Found;
+use withhold::may_go_again;
 
 /// What is there to be sent: the hub's objects, or those of a pool's leader.
 pub trait Source {
@@ -55,12 +59,16 @@ pub trait Source {
 #[derive(Debug)]
 pub struct Outbox {
     window: Window<Sent>,
-    follows: BTreeMap<Resource, Follow>,
+    follows: Follows,
     /// The cut, or the page, that is being sent.
     queue: VecDeque<Item>,
     /// Whose it is.
     current: Option<Resource>,
+    /// Whether bytes were missing that are still the newest.
+    starved: bool,
 }
+
+type Follows = BTreeMap<Resource, Follow>;
 
 /// Something to be sent.
 #[derive(Debug, Clone)]
@@ -73,7 +81,7 @@ enum Item {
     Object(Arc<Header>),
     Drop { name: ObjectName },
     End { scope: Scope },
-    Progress { to: Version },
+    Progress { to: Version, scopes: Arc<[Scope]> },
 }
 
 /// What is needed to send something once more, and to know what an ack means.
@@ -92,6 +100,8 @@ pub enum Settled {
         resource: Resource,
         /// The version.
         version: Version,
+        /// The scopes that it holds at this version.
+        scopes: Arc<[Scope]>,
     },
     /// The node could not take this object. It is set aside.
     SetAside {
@@ -112,6 +122,7 @@ impl Outbox {
             follows: BTreeMap::new(),
             queue: VecDeque::new(),
             current: None,
+            starved: false,
         }
     }
 
@@ -132,12 +143,14 @@ impl Outbox {
             .insert(resource, Follow::new(standing, reached, held));
     }
 
-    /// The node is to hold these scopes of a resource from now on.
+    /// The node is to hold these scopes of a resource from now on. Of others it is sent nothing
+    /// more.
     pub fn want(&mut self, resource: &Resource, scopes: &[Scope]) {
         self.follows
             .entry(resource.clone())
             .or_default()
             .want(scopes);
+        self.take_back(resource);
     }
 
     /// The node is asked what it holds of a resource: until [`Outbox::repair`] is told what came of
@@ -158,6 +171,7 @@ impl Outbox {
 
     /// The next frame, if there is something to send and room for it.
     pub fn next(&mut self, source: &impl Source, now: Duration) -> Option<Frame> {
+        self.starved = false;
         while self.window.has_room() {
             if self.queue.is_empty() && !self.refill(source) {
                 return None;
@@ -166,8 +180,11 @@ impl Outbox {
             let item = self.queue.pop_front()?;
             let sent = Sent { resource, item };
             let Some(delivery) = delivery(&sent, source, Whole::IfNeeded) else {
-                self.miss(&sent);
-                continue;
+                self.miss(sent, source);
+                match self.starved {
+                    true => return None,
+                    false => continue,
+                }
             };
             if let Some(follow) = self.follows.get_mut(&sent.resource) {
                 follow.sent(&sent.item);
@@ -182,8 +199,9 @@ impl Outbox {
     /// Takes an ack.
     pub fn ack(&mut self, number: u64) -> Result<Vec<Settled>, NotSent> {
         let settled = self.window.ack(number)?.into_iter();
+        let follows = &self.follows;
         Ok(settled
-            .filter_map(|(sent, fate)| meaning(sent, fate))
+            .filter_map(|(sent, fate)| meaning(sent, fate, follows))
             .collect())
     }
 
@@ -201,7 +219,8 @@ impl Outbox {
         now: Duration,
     ) -> Result<Option<Frame>, Broken> {
         let step = self.window.reject(number, fault, now)?;
-        let said = step.map(|step| said_again(step, source)).transpose()?;
+        let said = step.map(|step| said_again(step, source, &mut self.follows));
+        let said = said.transpose()?;
         Ok(self.noted(said))
     }
 
@@ -212,8 +231,9 @@ impl Outbox {
         now: Duration,
         answered: Duration,
     ) -> Result<Option<Frame>, Broken> {
-        let due = self.window.due(now, answered);
-        let said = due.map(|step| said_again(step, source)).transpose()?;
+        let step = self.window.due(now, answered);
+        let said = step.map(|step| said_again(step, source, &mut self.follows));
+        let said = said.transpose()?;
         Ok(self.noted(said))
     }
 
@@ -228,6 +248,12 @@ impl Outbox {
     /// The node is to be told how far it is, also where nothing changed for it.
     pub fn tell_progress(&mut self) {
         self.follows.values_mut().for_each(Follow::tell_progress);
+    }
+
+    /// Whether something could not be sent because its bytes are not there, though nothing newer
+    /// is known. They may come: it is to be tried again after a moment.
+    pub fn is_starved(&self) -> bool {
+        self.starved
     }
 
     /// How many deliveries are on their way.
@@ -260,15 +286,33 @@ impl Outbox {
         false
     }
 
-    /// The object has changed since, and its old bytes are gone. What is staged is complete without
-    /// it: what changed meanwhile comes with the reset. The rest of a cut is made anew.
-    fn miss(&mut self, sent: &Sent) {
+    /// The bytes of an object are not there. If it has changed since, what is staged is complete
+    /// without it: what changed meanwhile comes with the reset. Otherwise it waits for them. The
+    /// rest of a cut is made anew in any case: the object may not be wanted any more.
+    fn miss(&mut self, sent: Sent, source: &impl Source) {
+        self.starved = !is_passed(&sent, source);
         let follow = self.follows.get_mut(&sent.resource);
         if let Some(follow) = follow.filter(|follow| follow.is_in_cut()) {
             follow.abandon();
             self.queue.clear();
+        } else if self.starved {
+            self.queue.push_front(sent.item);
         }
     }
+}
+
+/// Whether the object has changed since.
+fn is_passed(sent: &Sent, source: &impl Source) -> bool {
+    let (Item::Change(Change::Put { header, .. }) | Item::Object(header)) = &sent.item else {
+        return true;
+    };
+    let Some(ring) = source.ring(&sent.resource) else {
+        return false;
+    };
+    // What was taken from before the ring's time was the newest then.
+    let since = (&header.version).max(ring.floor());
+    let later = ring.between(since, ring.now());
+    later.is_ok_and(|mut steps| steps.any(|step| step.name == header.name))
 }
 
 /// Why a session cannot go on.
@@ -286,12 +330,16 @@ pub enum Broken {
 }
 
 /// What is said about a delivery that was not taken. Only an object can be given up.
-fn said_again(step: Step<'_, Sent>, source: &impl Source) -> Result<Frame, Broken> {
+fn said_again(
+    step: Step<'_, Sent>,
+    source: &impl Source,
+    follows: &mut Follows,
+) -> Result<Frame, Broken> {
     let (number, what, again) = match step {
         Step::Again { number, what } => (number, what, true),
         Step::Void { number, what } => (number, what, false),
     };
-    let delivery = again
+    let delivery = (again && may_go_again(what, follows))
         .then(|| delivery(what, source, Whole::Always))
         .flatten();
     let object = matches!(
@@ -378,14 +426,18 @@ pub fn content<S: Source + ?Sized>(
     Some(Content::new(&bytes, base))
 }
 
-fn meaning(sent: Sent, fate: Fate) -> Option<Settled> {
+fn meaning(sent: Sent, fate: Fate, follows: &Follows) -> Option<Settled> {
     let Sent { resource, item } = sent;
     match (item, fate) {
-        (Item::Progress { to: version }, Fate::Delivered) => {
-            Some(Settled::Reached { resource, version })
-        }
+        (Item::Progress { to, scopes }, Fate::Delivered) => Some(Settled::Reached {
+            resource,
+            version: to,
+            scopes,
+        }),
         (Item::Change(Change::Put { header, .. }) | Item::Object(header), Fate::Void(why)) => {
-            let name = header.name.clone();
+            // What is not wanted any more is missed by nobody.
+            let follow = follows.get(&resource)?;
+            let name = follow.wants(&header).then(|| header.name.clone())?;
             Some(Settled::SetAside {
                 resource,
                 name,

@@ -1,0 +1,119 @@
+//! Nothing bad happens any more: within two minutes every node has its view, and nothing is left
+//! over.
+
+use std::time::Duration;
+
+use crate::check::content;
+use crate::cluster::told;
+use crate::objects::{self, NODES};
+use crate::server::Mood;
+use crate::trace::trace;
+use crate::world::World;
+
+/// I1: how long it may take until every node has its view.
+const DEADLINE: Duration = Duration::from_secs(120);
+/// How long a node has for the rest: what it holds was compared, nothing is left over.
+const QUIET: Duration = Duration::from_secs(45);
+
+impl World {
+    /// Everything is well from now on. Says how long it took until all nodes had what they should.
+    pub(crate) fn heal(&mut self) -> Duration {
+        self.mend();
+        let began = self.around.now;
+        let mut done = None;
+        while self.around.now < began + DEADLINE + QUIET {
+            let early = self.around.now < began + Duration::from_secs(10);
+            self.advance(Duration::from_millis(if early { 250 } else { 1_000 }));
+            // Versions go on elsewhere, so that nothing need wait for one.
+            self.around.cluster.advance();
+            self.turn();
+            let lacks = self.lacks();
+            done = match (&lacks, done) {
+                (None, None) => Some(self.around.now),
+                (None, done) => done,
+                (Some(_), _) => None,
+            };
+            let late = self.around.now > began + DEADLINE;
+            match lacks {
+                Some(lacks) if late => panic!("not well after {DEADLINE:?}: {lacks}"),
+                _ => {}
+            }
+            if done.is_some_and(|since| self.around.now >= since + Duration::from_secs(3)) {
+                break;
+            }
+        }
+        let done = done.expect("it is well, or it was said why not");
+        done - began
+    }
+
+    fn mend(&mut self) {
+        trace(|| "== healed".into());
+        self.around.healed = true;
+        self.end_clone();
+        self.around.records.away(false);
+        for mood in &mut self.around.moods {
+            *mood = Mood::default();
+        }
+        for path in self.around.paths.iter_mut().flatten() {
+            (path.down, path.up) = (true, true);
+            path.delay = Duration::from_millis(20);
+        }
+        for machine in &mut self.machines {
+            machine.disk.heal();
+            machine.disk_delay = Duration::ZERO;
+            machine.paused_until = Duration::ZERO;
+        }
+        for hub in &mut self.hubs {
+            hub.paused_until = Duration::ZERO;
+        }
+        crate::disk::begin();
+    }
+
+    /// What a node lacks, or has too much of; nothing if all is well.
+    fn lacks(&self) -> Option<String> {
+        (0..NODES.len()).find_map(|which| self.node_lacks(which))
+    }
+
+    fn node_lacks(&self, which: usize) -> Option<String> {
+        let machine = &self.machines[which];
+        let node = machine.node;
+        let Some(running) = &machine.running else {
+            return Some(format!("{node} does not run"));
+        };
+        let hubs = self.hubs.iter().filter_map(|hub| hub.running.as_ref());
+        let all = hubs.flat_map(|hub| hub.sessions.values());
+        let own = all.filter_map(|session| session.talk().filter(|talk| talk.node() == node));
+        let own: Vec<_> = own.collect();
+        let sessions = own.len();
+        if self.around.revoked.contains(node) {
+            // I13: who is revoked has no session; what it has, it keeps (I17).
+            return (sessions > 0).then(|| format!("{node} is revoked, and has a session"));
+        }
+        // I14: one session, and no more.
+        if sessions != 1 {
+            return Some(format!("{node} has {sessions} sessions"));
+        }
+        let busy = running.talk().is_none_or(|talk| !talk.is_quiet());
+        if busy || own.iter().any(|talk| !talk.is_quiet()) {
+            return Some(format!("{node} is busy"));
+        }
+        let reader = running.keep.reader();
+        for resource in objects::resources() {
+            let (has, view) = (
+                content(reader, &resource),
+                self.around.cluster.view(node, &resource),
+            );
+            let same = has.len() == view.len()
+                && has
+                    .iter()
+                    .zip(&view)
+                    .all(|((_, one), (_, other))| one.bytes == other.bytes);
+            if !same {
+                let (has, view) = (told(&has), told(&view));
+                return Some(format!("{node} {resource}: {has:?}, should be {view:?}"));
+            }
+        }
+        let staged = reader.staged();
+        (!staged.is_empty()).then(|| format!("{node} has something staged: {staged:?}"))
+    }
+}

@@ -1,0 +1,95 @@
+//! A link: messages on their way, in order. It loses nothing while it lasts; what was on its way
+//! when it breaks may be lost. A path may be silent without being broken.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Messages that a socket takes before it waits for the other end.
+const MESSAGES_MAX: usize = 8;
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) agent: usize,
+    pub(crate) hub: usize,
+    /// Which disk the agent had when it opened it.
+    pub(crate) disk: u64,
+    pub(crate) down: Pipe,
+    pub(crate) up: Pipe,
+    /// Whether each end still has it.
+    pub(crate) agent_has: bool,
+    pub(crate) hub_has: bool,
+}
+
+/// One direction.
+#[derive(Debug, Default)]
+pub(crate) struct Pipe {
+    queue: VecDeque<(Duration, Said)>,
+    /// Nothing arrives any more, and nobody is told.
+    pub(crate) silent: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum Said {
+    Message(Vec<u8>),
+    /// The other end closed it, or it broke.
+    Closed,
+}
+
+/// How it is between an agent and a hub.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Path {
+    pub(crate) down: bool,
+    pub(crate) up: bool,
+    pub(crate) delay: Duration,
+}
+
+impl Link {
+    pub(crate) fn new(agent: usize, hub: usize, disk: u64) -> Self {
+        Self {
+            agent,
+            hub,
+            disk,
+            down: Pipe::default(),
+            up: Pipe::default(),
+            agent_has: true,
+            hub_has: true,
+        }
+    }
+
+    /// It breaks: some of what was on its way arrives, and both ends are told.
+    pub(crate) fn break_off(&mut self, now: Duration, keep: usize) {
+        for pipe in [&mut self.down, &mut self.up] {
+            pipe.queue.truncate(keep);
+            pipe.queue.push_back((now, Said::Closed));
+        }
+    }
+}
+
+impl Pipe {
+    pub(crate) fn has_room(&self) -> bool {
+        self.queue.len() < MESSAGES_MAX
+    }
+
+    pub(crate) fn say(&mut self, message: Vec<u8>, arrives: Duration) {
+        self.push(Said::Message(message), arrives);
+    }
+
+    pub(crate) fn close(&mut self, arrives: Duration) {
+        self.push(Said::Closed, arrives);
+    }
+
+    fn push(&mut self, said: Said, arrives: Duration) {
+        assert!(self.queue.len() < 2 * MESSAGES_MAX, "a link has its limit");
+        let last = self.queue.back().map_or(arrives, |(last, _)| *last);
+        self.queue.push_back((arrives.max(last), said));
+    }
+
+    /// The next that has arrived by now.
+    pub(crate) fn hear(&mut self, now: Duration, open: bool) -> Option<Said> {
+        let arrived = self.queue.front().is_some_and(|(at, _)| *at <= now);
+        match arrived && open && !self.silent {
+            true => self.queue.pop_front().map(|(_, said)| said),
+            false => None,
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! A hub's end of a link: what `cloud::serve` and `cloud::talk` do with a real one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloud::sessions::{Begun, Bell, Word};
+use cloud::talk::Desk;
+use wire::frame::{Bye, FIRST_MESSAGE_BYTES_MAX, Frame, Hello, MESSAGE_BYTES_MAX, Reason, frames};
+use wire::outbox::{Settled, Source};
+use wire::session::{
+    Ended, FEATURES, Happening, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Patience, Sender, Terms, greet,
+};
+use wire::window::Limits;
+
+use crate::around::Around;
+use crate::hub::Running;
+use crate::link::Said;
+use crate::objects::{self, NODES};
+use crate::trace::trace;
+
+/// Bytes of frames that are put into one message.
+const MESSAGE_BYTES: usize = 32 * 1024;
+/// How long a node may take for its hello.
+const HELLO_TIME_MAX: Duration = Duration::from_secs(10);
+/// How much may be on its way to a node.
+pub(crate) const LIMITS: Limits = Limits {
+    deliveries: 24,
+    bytes: 8_000,
+    retry_after: Duration::from_secs(10),
+    retries: 5,
+    rejections: 3,
+};
+
+pub(crate) struct Session {
+    link: u64,
+    since: Duration,
+    talk: Option<Talk>,
+}
+
+pub(crate) struct Talk {
+    agent: usize,
+    disk: u64,
+    node: Arc<str>,
+    pub(crate) number: u64,
+    bell: Arc<Bell>,
+    pub(crate) sender: Sender,
+    /// Whether something was given up in it: until it is compared, the node may lack that.
+    voids: bool,
+    /// In which epoch it began. It does not outlive it.
+    epoch: u64,
+}
+
+/// Why it is over.
+enum Over {
+    /// The other end closed it, or it broke.
+    Lost,
+    Away(Bye),
+    Ended(Ended),
+}
+
+impl Session {
+    /// A link that was let in, and has not said hello yet.
+    pub(crate) fn guest(link: u64, now: Duration) -> Self {
+        Self {
+            link,
+            since: now,
+            talk: None,
+        }
+    }
+
+    /// The session, once there was a hello.
+    pub(crate) fn talk(&self) -> Option<&Talk> {
+        self.talk.as_ref()
+    }
+
+    /// Whatever is next. Says whether it goes on.
+    pub(crate) fn turn(&mut self, hub: &Running, around: &mut Around) -> bool {
+        let Err(over) = self.go_on(hub, around) else {
+            return true;
+        };
+        self.leave(over, hub, around);
+        false
+    }
+
+    pub(crate) fn send_away(mut self, hub: &Running, around: &mut Around) {
+        let bye = away(Reason::Stopping, "this hub stops", 0);
+        self.leave(Over::Away(bye), hub, around);
+    }
+
+    fn leave(&mut self, over: Over, hub: &Running, around: &mut Around) {
+        let number = hub.number();
+        let node = self.talk.as_ref().map_or("?", |talk| &talk.node);
+        let (bye, words) = match &over {
+            Over::Lost => (None, "lost".to_owned()),
+            Over::Away(bye) => (Some(bye.clone()), bye.words.to_string()),
+            Over::Ended(ended) => (ended.bye(), ended.to_string()),
+        };
+        trace(|| format!("hub{number} session of {node} over: {words}"));
+        match &over {
+            Over::Ended(Ended::Silent { .. }) => around.seen.note("silent"),
+            Over::Ended(Ended::Misbehaved(words)) => panic!("the agent misbehaved: {words}"),
+            Over::Ended(Ended::Stuck(broken)) => panic!("stuck: {broken}"),
+            Over::Away(bye) if bye.reason == Reason::Superseded => around.seen.note("superseded"),
+            _ => {}
+        }
+        if let Some(talk) = &self.talk {
+            hub.hub.sessions().end(&talk.node, talk.number);
+            hub.hub.owners().lock().ended(&talk.node, talk.number);
+        }
+        let now = around.now;
+        let Some(link) = around.links.get_mut(&self.link) else {
+            return;
+        };
+        if let Some(bye) = bye.filter(|_| link.down.has_room()) {
+            let mut words = Vec::new();
+            Frame::Bye(bye).encode(&mut words);
+            link.down.say(words, now);
+        }
+        link.down.close(now);
+        link.hub_has = false;
+    }
+
+    fn go_on(&mut self, hub: &Running, around: &mut Around) -> Result<(), Over> {
+        loop {
+            let link = around.links.get(&self.link).ok_or(Over::Lost)?;
+            let path = around.path(link);
+            let link = around.links.get_mut(&self.link).ok_or(Over::Lost)?;
+            match link.up.hear(around.now, path.up) {
+                Some(Said::Message(message)) => self.receive(&message, hub, around)?,
+                Some(Said::Closed) => return Err(Over::Lost),
+                None => break,
+            }
+        }
+        let Some(talk) = &mut self.talk else {
+            return match around.now >= self.since + HELLO_TIME_MAX {
+                true => Err(Over::Away(away(Reason::Misbehaved, "no hello", 0))),
+                false => Ok(()),
+            };
+        };
+        talk.heed(hub)?;
+        talk.speak(self.link, hub, around)
+    }
+
+    fn receive(&mut self, message: &[u8], hub: &Running, around: &mut Around) -> Result<(), Over> {
+        match &mut self.talk {
+            Some(talk) => talk.receive(message, hub, around),
+            None => {
+                let first = frames(message, FIRST_MESSAGE_BYTES_MAX).unwrap().pop();
+                let Some(Frame::Hello(hello)) = first else {
+                    panic!("the first words are a hello");
+                };
+                let talk = Talk::new(self.link, hello, hub, around)?;
+                self.talk = Some(talk);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Talk {
+    fn new(id: u64, hello: Hello, hub: &Running, around: &mut Around) -> Result<Self, Over> {
+        let agent = around.links[&id].agent;
+        let node: Arc<str> = NODES[agent % NODES.len()].into();
+        if around.revoked.contains(&*node) {
+            let bye = away(Reason::Revoked, "this node is revoked", 300);
+            return Err(Over::Away(bye));
+        }
+        let terms = Terms {
+            oldest: PROTOCOL_OLDEST,
+            newest: PROTOCOL_NEWEST,
+            features: FEATURES,
+            hub: format!("hub{}", hub.number()).into(),
+            heartbeat_seconds: 30,
+            window: LIMITS.deliveries as u64,
+        };
+        let welcome = greet(&hello, &terms).map_err(Over::Away)?;
+        let (number, now) = (hello.session, hub.times.now());
+        let bell = match hub.hub.sessions().begin(&node, number, now) {
+            Begun::Yes { bell, .. } => bell,
+            Begun::Older { number } => {
+                let words = format!("the node has a newer session, number {number}");
+                return Err(Over::Away(away(Reason::Superseded, &words, 20)));
+            }
+        };
+        hub.hub.owners().lock().began(&node, number);
+        let at = hub.number();
+        trace(|| {
+            let standings: Vec<String> = hello.holdings.iter().map(holding).collect();
+            format!("hub{at} session {number} of {node} (agent{agent}): {standings:?}")
+        });
+        bell.ring(Word::View);
+        Ok(Self {
+            agent,
+            disk: around.links[&id].disk,
+            node,
+            number,
+            bell,
+            sender: Sender::new(
+                welcome,
+                (hello.holdings, hello.staged),
+                (LIMITS, Patience::HUB),
+                now,
+            ),
+            voids: false,
+            epoch: hub.hub.look(|cache| cache.epoch()),
+        })
+    }
+
+    fn heed(&mut self, hub: &Running) -> Result<(), Over> {
+        let words = self.bell.words();
+        if words.has(Word::Revoked) {
+            let bye = away(Reason::Revoked, "this node was revoked", 300);
+            return Err(Over::Away(bye));
+        }
+        if words.has(Word::Superseded) {
+            let bye = away(Reason::Superseded, "the node has a newer session", 1);
+            return Err(Over::Away(bye));
+        }
+        if words.has(Word::Epoch) {
+            let bye = away(Reason::Stopping, "another history", 1);
+            return Err(Over::Away(bye));
+        }
+        if words.has(Word::Progress) {
+            self.sender.tell_progress();
+        }
+        if words.has(Word::View) {
+            self.sender.view(&hub.hub.view(&self.node));
+        }
+        Ok(())
+    }
+
+    fn speak(&mut self, id: u64, hub: &Running, around: &mut Around) -> Result<(), Over> {
+        let now = hub.times.now();
+        loop {
+            let link = around.links.get(&id).ok_or(Over::Lost)?;
+            if !link.down.has_room() {
+                return Ok(());
+            }
+            let arrives = around.now + around.path(link).delay;
+            let mut message = Vec::new();
+            let mut happenings = Vec::new();
+            let sender = &mut self.sender;
+            let spoken = hub.hub.look(|cache| {
+                while message.len() < MESSAGE_BYTES {
+                    let (frame, happened) = sender.next(cache, now)?;
+                    happenings.extend(happened);
+                    let Some(frame) = frame else { break };
+                    trace(|| format!("  -> {} {}", self.node, crate::talk::frame(&frame)));
+                    if matches!(frame, Frame::Void { .. }) {
+                        self.voids = true;
+                        around.seen.note("void");
+                        around.lacks[self.agent].extend(objects::resources());
+                    }
+                    frame.encode(&mut message);
+                }
+                Ok::<(), Ended>(())
+            });
+            self.tell(happenings, hub, around);
+            spoken.map_err(Over::Ended)?;
+            let in_flight = self.sender.in_flight();
+            // I12: what is on its way to a node has its bound.
+            assert!(in_flight <= LIMITS.deliveries, "{in_flight} in flight");
+            if message.is_empty() {
+                return Ok(());
+            }
+            around
+                .links
+                .get_mut(&id)
+                .unwrap()
+                .down
+                .say(message, arrives);
+        }
+    }
+
+    fn receive(&mut self, message: &[u8], hub: &Running, around: &mut Around) -> Result<(), Over> {
+        let now = hub.times.now();
+        let mut happenings = Vec::new();
+        let sender = &mut self.sender;
+        let frames = frames(message, MESSAGE_BYTES_MAX).unwrap();
+        let taken = hub.hub.look(|cache| {
+            for frame in frames {
+                trace(|| format!("  <- {} {}", self.node, crate::talk::frame(&frame)));
+                if matches!(frame, Frame::Reject { .. }) {
+                    around.seen.note("rejected");
+                }
+                happenings.extend(sender.take(frame, cache, now)?);
+            }
+            Ok::<(), Ended>(())
+        });
+        self.tell(happenings, hub, around);
+        taken.map_err(Over::Ended)
+    }
+
+    fn tell(&self, happenings: Vec<Happening>, hub: &Running, around: &mut Around) {
+        let counts = self.sender.counts();
+        for (count, what) in [(counts.again, "sent again"), (counts.asked, "asked")] {
+            if count > 0 {
+                around.seen.note(what);
+            }
+        }
+        for happening in happenings {
+            match &happening {
+                Happening::Settled(Settled::Reached {
+                    resource, version, ..
+                }) => {
+                    around.seen.note("reached");
+                    let acked = (self.epoch, version.clone());
+                    if around.disks[self.agent] == self.disk {
+                        around.acked[self.agent].insert(resource.clone(), acked);
+                    }
+                    if !self.voids {
+                        around.lacks[self.agent].remove(resource);
+                    }
+                }
+                Happening::Settled(Settled::SetAside { resource, name, .. }) => {
+                    trace(|| format!("  set aside {resource} {name}"));
+                    around.seen.note("set aside");
+                }
+                Happening::Compared { even } => {
+                    around.seen.note(if *even { "even" } else { "uneven" });
+                    if *even {
+                        around.lacks[self.agent].clear();
+                    }
+                }
+                _ => {}
+            }
+            hub.happened(&self.node, happening);
+        }
+    }
+
+    /// The node.
+    pub(crate) fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Whether nothing is on its way, and everything that the node said is judged.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.sender.in_flight() == 0 && self.sender.unjudged().count() == 0
+    }
+}
+
+fn holding(holding: &wire::frame::Holding) -> String {
+    let standing = holding.standing.as_ref();
+    let standing = standing.map(|at| format!("{}+{}", at.progress, at.parts.as_slice().len()));
+    let resource = &holding.resource;
+    format!(
+        "{resource} {standing:?} e{} {}",
+        holding.epoch, holding.objects
+    )
+}
+
+fn away(reason: Reason, words: &str, wait_seconds: u64) -> Bye {
+    Bye {
+        reason,
+        words: words.into(),
+        wait_seconds,
+    }
+}

@@ -1,0 +1,35 @@
+//! Delivery with real processes and real faults: an API, hubs and agents, each a program of its own,
+//! with links that are cut and slow, disks that are full and damaged, and kills at any moment.
+//!
+//! After each fault every node's dump is compared with what it must hold. That is computed here, from
+//! the API's own lists, and not by anything of the hub.
+//!
+//! What takes more than seconds, or needs root, is left to `just e2e` (`tests/e2e/README.md`).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test stands outside the program: it has its own sockets and tasks, and fails loudly"
+)]
+
+mod driver; //   changes in the cluster, and its lists
+mod expected; // lists -> what a node must hold
+mod program; //  a process that is started, killed and started again
+mod hub; //      a hub
+mod node; //     an agent and its disk
+mod world; //    all of them, and the word that they agree
+mod load; //     changes at random
+mod proxy; //    a link that is slow, stalls, swallows and breaks
+mod net; //      network namespaces that lose and repeat packets
+mod disk; //     disks that are small or cannot be written
+
+mod changes; //  what comes, changes and goes, with everything up or with everything down
+mod kills; //    processes that are killed under load
+mod links; //    links that are cut, silent, slow
+mod packets; //  packets that are lost and repeated
+mod damage; //   stores that are wiped, damaged, full or read-only
+mod identity; // who a node is: revoked, expired, cloned
+mod hubs; //     several hubs
+mod server; //   an API that forgets, refuses and comes back
+mod size; //     much at once, over little
