@@ -1,6 +1,7 @@
 //! Services: types, ports, families of addresses, and what cannot change.
 
 pub mod network; // which addresses and ports there are
+mod claims; // which of them each service has
 pub(in crate::write::kinds) mod status; // what load balancers write
 pub(super) mod assign; // who gets which
 mod warnings; // what its author should know
@@ -9,6 +10,7 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
+pub use claims::Claims;
 pub use network::{AddressRange, Family, NODE_PORTS, Network};
 pub(in crate::write) use warnings::warnings;
 
