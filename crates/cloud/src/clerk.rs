@@ -61,6 +61,8 @@ impl Clerk {
     pub async fn run(mut self, shutdown: Shutdown) -> Result<(), std::convert::Infallible> {
         let mut witnesses = Witnesses::default();
         let clock = self.hub.times().clock().clone();
+        // Something happens all the time: the next look must not wait until nothing does.
+        let mut looks_at = clock.now() + LOOK_EVERY;
         loop {
             let another = tokio::select! {
                 happened = self.happenings.recv() => match happened {
@@ -70,7 +72,8 @@ impl Clerk {
                     None => return Ok(()),
                 },
                 () = self.seen.rewound.notified() => true,
-                () = clock.sleep_until(clock.now() + LOOK_EVERY) => {
+                () = clock.sleep_until(looks_at) => {
+                    looks_at = clock.now() + LOOK_EVERY;
                     self.look().await;
                     false
                 }
@@ -89,10 +92,12 @@ impl Clerk {
         happening: &Happening,
         witnesses: &mut Witnesses,
     ) -> bool {
-        let ahead = match happening {
-            Happening::Ahead { resource, reached } => self.is_beyond(resource, reached).await,
-            Happening::Settled(Settled::Reached { .. }) => Some(false),
-            _ => None,
+        let (resource, ahead) = match happening {
+            Happening::Ahead { resource, reached } => {
+                (resource, self.is_beyond(resource, reached).await)
+            }
+            Happening::Settled(Settled::Reached { resource, .. }) => (resource, Some(false)),
+            _ => return false,
         };
         let Some(ahead) = ahead else { return false };
         if ahead {
@@ -102,7 +107,7 @@ impl Clerk {
             nodes: self.hub.nodes(),
             now: self.hub.times().now(),
         };
-        witnesses.hear(node, ahead, around) == Verdict::Another
+        witnesses.hear(node, resource, ahead, around) == Verdict::Another
     }
 
     /// Whether a version is above what the cluster has, by a consistent read; nothing if that

@@ -422,7 +422,7 @@ mod tests {
         (hub, bell)
     }
 
-    fn times_now(hub: &Hub) -> std::time::Duration {
+    fn times_now(hub: &Hub) -> Duration {
         hub.times().now()
     }
 
