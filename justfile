@@ -35,6 +35,10 @@ bench *PARTS:
 bench-apiserver *PARTS:
     cargo bench --bench apiserver -- {{PARTS}}
 
+# Measure delivery: sync behind cut change idle (root) reconnect fleet rate latency sessions memory cost.
+bench-delivery *PARTS:
+    cargo bench --bench delivery -- {{PARTS}}
+
 # Measure the store alone.
 bench-store:
     cargo bench -p store --bench store

@@ -5,23 +5,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use cloud::cluster;
 use cloud::hub::Hub;
 use cloud::nodes::Leases;
-use cloud::run::{self, Config};
+use cloud::record::Mode;
+use cloud::run::{self, Config, Ports};
 use cloud::view::Policy;
 use host::glass::{Page, Port, Shown, Socket};
 use host::listen::Listener;
 use host::pki::Wanted;
-use host::{Clock, Tasks, files};
+use host::{Clock, Tasks, files, quic};
 use jiff::SignedDuration;
 use object::Resource;
 use tracing::info;
+use wire::join::NodeName;
 
 use crate::cli::{ClusterFlags, LogFlags};
-use crate::config::value::{Connections, Grace, Listen, LogFormat, LogLevel, ServerName};
+use crate::config::value::{Connections, Grace, Listen, LogFormat, LogLevel, ServerName, Window};
 use crate::failure::Failure;
 use crate::life::{self, Threads, Until};
 use crate::log::{self, Style};
@@ -41,6 +43,14 @@ pub(crate) struct CloudFlags {
         value_name = "IP:PORT"
     )]
     listen: Listen,
+    /// The address and port for agents that use QUIC, over UDP; best the same port as --listen
+    #[arg(
+        long,
+        env = "HOLDFAST_QUIC_LISTEN",
+        hide_env_values = true,
+        value_name = "IP:PORT"
+    )]
+    quic_listen: Option<Listen>,
     /// What this hub is called among the hubs of the cluster [default: the host's name]
     #[arg(
         long,
@@ -77,6 +87,16 @@ pub(crate) struct CloudFlags {
         value_name = "COUNT"
     )]
     sessions_max: Connections,
+    /// How many deliveries may be on their way to an agent before it acks one; 1 waits for each
+    #[arg(
+        long,
+        env = "HOLDFAST_WINDOW",
+        hide_env_values = true,
+        default_value = "1024",
+        allow_hyphen_values = true,
+        value_name = "COUNT"
+    )]
+    window: Window,
     /// Over how long agents are handed over to other hubs when this one stops
     #[arg(
         long,
@@ -97,6 +117,15 @@ pub(crate) struct CloudFlags {
         value_name = "on|off"
     )]
     leases: Leases,
+    /// Which objects on nodes have records in the cluster: those of a node alone, all, or none
+    #[arg(
+        long,
+        env = "HOLDFAST_RECORDS",
+        hide_env_values = true,
+        default_value = "node",
+        value_name = "node|all|off"
+    )]
+    records: Mode,
     /// Where `holdfast status` finds this hub: a folder for its socket
     #[arg(
         long,
@@ -155,19 +184,33 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
         Some(name) => name.clone(),
         None => host::name().context("the host has no name; give --hub-name")?,
     };
+    // It is part of names in the cluster.
+    if name.len() > HUB_NAME_MAX || name.parse::<NodeName>().is_err() {
+        bail!(
+            "{name:?} cannot be a hub's name: give --hub-name with at most {HUB_NAME_MAX} \
+             lower-case letters, digits, '-' and '.'"
+        );
+    }
     Ok(Config {
         cluster,
         wanted: wanted(&name, flags),
         name,
         policy,
         certificate_life: SignedDuration::from_hours(30 * 24),
-        limits: wire::window::Limits::default(),
+        limits: wire::window::Limits {
+            deliveries: flags.window.0,
+            ..wire::window::Limits::default()
+        },
         cache: cloud::cache::Limits::default(),
         sessions_max: flags.sessions_max.0,
         drain: flags.drain.0,
         leases: flags.leases,
+        records: flags.records,
     })
 }
+
+/// Characters of a hub's name.
+const HUB_NAME_MAX: usize = 200;
 
 /// `endpointslices.discovery.k8s.io` is a kind of a group, `services` one of the core.
 fn kind_named(kind: &str) -> Resource {
@@ -205,10 +248,18 @@ async fn start(
     files::create_dir(&flags.run_dir)?;
     let path = flags.run_dir.join(format!("{}.sock", config.name));
     let lock = files::lock(&flags.run_dir.join(format!("{}.lock", config.name)))?;
-    let listener = Listener::bind(flags.listen.0).await?;
-    let address = listener.address();
+    let tcp = Listener::bind(flags.listen.0).await?;
+    let address = tcp.address();
+    let quic = flags
+        .quic_listen
+        .map(|Listen(udp)| quic::Listener::bind(udp));
+    let quic = quic.transpose()?;
+    if let Some(quic) = &quic {
+        info!(address = %quic.address(), "QUIC");
+    }
+    let ports = Ports { tcp, quic };
     let name = config.name.clone();
-    let hub = run::start(config, listener, clock, tasks).await?;
+    let hub = run::start(config, ports, clock, tasks).await?;
     let shown = shown(Arc::clone(&hub), name.clone(), address);
     let crowd = tasks.crowd("looks", LOOKS_MAX);
     let shutdown = tasks.shutdown().clone();

@@ -10,6 +10,7 @@ use edge::agent::{Agent, Registration};
 use edge::join::{Failed, Home, Hub, Identity, Joining, Plan, Rotation, join_until, plan};
 use edge::keep::Keep;
 use edge::status::Status;
+use edge::transport::Transport;
 use host::glass::{Page, Port, Shown, Socket};
 use host::pki::Pin;
 use host::{Clock, Shutdown, Tasks, Times, files};
@@ -39,6 +40,15 @@ pub(crate) struct EdgeFlags {
         required = true
     )]
     hubs: Vec<Hub>,
+    /// Over what links go: websocket, quic (the hub's port over UDP), or auto: QUIC if it gets through
+    #[arg(
+        long,
+        env = "HOLDFAST_TRANSPORT",
+        hide_env_values = true,
+        default_value = "websocket",
+        value_name = "NAME"
+    )]
+    transport: Transport,
     /// The node's name in the cluster [default: the name it joined with, else the host's]
     #[arg(
         long,
@@ -140,6 +150,7 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
             true => Registration::Hub,
             false => Registration::Elsewhere,
         },
+        transport: flags.transport,
         keep,
         status,
         clock,
@@ -197,6 +208,7 @@ struct Life {
     who: Who,
     hubs: Vec<Hub>,
     registration: Registration,
+    transport: Transport,
     keep: Keep,
     status: Arc<Status>,
     clock: Clock,
@@ -219,6 +231,7 @@ impl Life {
         let agent = Agent {
             keep: self.keep.clone(),
             hubs: self.hubs,
+            transport: self.transport,
             identity: rotation.current(),
             status: self.status,
             times: Times::new(self.clock),
@@ -226,10 +239,16 @@ impl Life {
             machine: machine(),
             registration: self.registration,
         };
-        let (ended, ()) = tokio::join!(
-            agent.run(self.shutdown.clone()),
-            rotation.run(self.shutdown.clone())
-        );
+        let renewing = async {
+            rotation.run(self.shutdown.clone()).await;
+            // At the shutdown the agent still has its last words to say.
+            std::future::pending().await
+        };
+        // An agent that gives up ends the program, whatever becomes of its certificate.
+        let ended = tokio::select! {
+            ended = agent.run(self.shutdown.clone()) => ended,
+            never = renewing => never,
+        };
         self.keep.close();
         Ok(ended?)
     }

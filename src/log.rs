@@ -50,11 +50,15 @@ fn targets(level: LogLevel) -> Targets {
         LogLevel::Trace => LevelFilter::TRACE,
         _ => ours.min(LevelFilter::WARN),
     };
-    let own = ["holdfast", "host", "store", "kubeapi", "object"];
     Targets::new()
         .with_default(others)
-        .with_targets(own.map(|target| (target, ours)))
+        .with_targets(OWN.map(|target| (target, ours)))
 }
+
+/// The program and its crates.
+const OWN: [&str; 8] = [
+    "holdfast", "host", "object", "wire", "store", "kubeapi", "cloud", "edge",
+];
 
 fn log_panic(panic: &PanicHookInfo<'_>) {
     let message = panic.payload_as_str().unwrap_or("no message");
@@ -63,4 +67,24 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
         .map(ToString::to_string)
         .unwrap_or_default();
     error!(message, location, "panicked; this is a bug");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracing::Level;
+
+    #[test]
+    fn every_crate_of_ours_speaks_at_the_chosen_level_and_libraries_when_something_is_wrong() {
+        let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/crates");
+        for entry in std::fs::read_dir(crates).unwrap() {
+            let name = entry.unwrap().file_name();
+            let target = format!("{}::part", name.to_str().unwrap());
+            let said = targets(LogLevel::Info).would_enable(&target, &Level::INFO);
+            assert!(said, "{target}");
+        }
+        let info = targets(LogLevel::Info);
+        assert!(!info.would_enable("hyper", &Level::INFO));
+        assert!(info.would_enable("hyper", &Level::WARN));
+    }
 }

@@ -6,7 +6,7 @@ fn main() {
         return;
     }
     println!(
-        "left to `just e2e` (needs Go and Python): kubectl, the Go, Python and Rust clients, and \
-         the comparison with a real kube-apiserver"
+        "left to `just e2e` (needs Go, Python and root): kubectl, the Go, Python and Rust clients, \
+         the comparison with a real kube-apiserver, and the longer faults of delivery"
     );
 }

@@ -102,6 +102,22 @@ impl FromStr for Connections {
     }
 }
 
+/// How many deliveries may be on their way to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window(pub(crate) usize);
+
+impl FromStr for Window {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        const MOST: usize = wire::inbox::WAITING_MAX;
+        match text.parse() {
+            Ok(count @ 1..=MOST) => Ok(Window(count)),
+            _ => Err(Wrong(format!("{text:?} is not a number from 1 to {MOST}"))),
+        }
+    }
+}
+
 /// How many nodes an embedded cluster has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Nodes(pub(crate) u32);

@@ -10,6 +10,7 @@ use anyhow::Context;
 use cloud::cluster::{Client, Config};
 use cloud::join::authority;
 use cloud::join::token::{self, Bound};
+use cloud::record;
 use host::child::Child;
 use host::files::{self, Audience};
 use host::pki::Pin;
@@ -57,11 +58,16 @@ impl Family {
             log: run_dir.join(format!("{name}.log")),
             grace: GRACE,
         };
+        let config = Config::from_kubeconfig(&self.kubeconfig)?;
+        let client = Client::new(config, tasks.crowd("requests", 16), clock.clone());
+        record::install(&client)
+            .await
+            .context("the kinds of records")?;
         let shutdown = tasks.shutdown().clone();
         let hub = child(HUB, self.hub_words(&run_dir));
         tasks.add("hub", hub.run(clock.clone(), shutdown.clone()));
         let address = self.hub_address(&run_dir).await?;
-        let nodes = self.join(tasks, clock).await?;
+        let nodes = self.join(&client, clock).await?;
         for (node, pin) in &nodes {
             let agent = child(node.name.as_str(), words(node, *pin, address));
             tasks.add("agent", agent.run(clock.clone(), shutdown.clone()));
@@ -103,11 +109,9 @@ impl Family {
     }
 
     /// Makes a token for each node that has not joined yet.
-    async fn join(&self, tasks: &mut Tasks, clock: &Clock) -> anyhow::Result<Vec<(Node, Pin)>> {
-        let config = Config::from_kubeconfig(&self.kubeconfig)?;
-        let client = Client::new(config, tasks.crowd("requests", 16), clock.clone());
+    async fn join(&self, client: &Client, clock: &Clock) -> anyhow::Result<Vec<(Node, Pin)>> {
         let now = clock.wall();
-        let pin = Pin::of(authority::shared(&client, now).await?.certificate())?;
+        let pin = Pin::of(authority::shared(client, now).await?.certificate())?;
         let mut nodes = Vec::new();
         for number in 1..=self.nodes {
             let name: NodeName = format!("node-{number}").parse()?;
@@ -116,7 +120,7 @@ impl Family {
             files::create_dir(&data_dir)?;
             if !data_dir.join("identity").exists() {
                 let bound = Bound::Node(name.clone());
-                let (token, _) = token::create(&client, bound, TOKEN_TIME, now).await?;
+                let (token, _) = token::create(client, bound, TOKEN_TIME, now).await?;
                 let text = format!("{}\n", token.text());
                 let path = data_dir.join("token");
                 files::write(&path, text.as_bytes(), Audience::Owner)?;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::driver::{config_map, pod, secret, service};
+use crate::driver::{Driver, config_map, pod, secret, service};
 use crate::world::{CONVERGED, NODES, Plan, World};
 
 const SOON: Duration = Duration::from_secs(20);
@@ -113,7 +113,7 @@ async fn what_goes_while_everything_is_down_is_gone_when_it_is_up() {
     world.kill_api();
     world.nodes[0].start();
     // Without anybody to ask, a node keeps what it has.
-    let alone = |status: &serde_json::Value| status["trouble"].is_string();
+    let alone = |status: &Value| status["trouble"].is_string();
     world.nodes[0].until(SOON, "trouble", alone).await;
     let held = world.nodes[0].dump().await.unwrap();
     assert!(
@@ -149,8 +149,83 @@ async fn a_node_starts_from_its_disk_with_nobody_around() {
     world.kill_api();
     for _ in 0..3 {
         world.nodes[0].restart();
-        let served = |status: &serde_json::Value| status["connected"] == false;
+        let served = |status: &Value| status["connected"] == false;
         world.nodes[0].until(SOON, "an answer", served).await;
         assert_eq!(world.nodes[0].dump().await.unwrap(), before);
     }
+}
+
+const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+fn widget(name: &str, size: u32) -> Value {
+    json!({
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": name},
+        "spec": {"size": size}
+    })
+}
+
+/// Makes a kind of our own, and waits until it is served.
+async fn define_widgets(driver: &Driver) {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version = json!({
+        "name": "v1",
+        "served": true,
+        "storage": true,
+        "schema": {"openAPIV3Schema": schema}
+    });
+    let names = json!({"plural": "widgets", "singular": "widget", "kind": "Widget"});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+    });
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    driver.must("POST", path, Some(&definition)).await;
+    let served = tokio::time::timeout(SOON, async {
+        while !matches!(driver.ask("GET", WIDGETS, None).await, Ok((200, _))) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+    served.await.expect("a kind that is served");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_of_a_custom_kind_are_as_safe_as_pods() {
+    let mut world = World::new(Plan::default()).await;
+    define_widgets(&world.driver).await;
+    world.hubs[0].program.kill();
+    world.hubs[0].extra = vec!["--share".to_owned(), "widgets.example.com".to_owned()];
+    world.hubs[0].start().await;
+    let all = "/apis/example.com/v1/widgets";
+    world.shared = vec![("widgets.example.com", all, "example.com/v1", "Widget")];
+    world.nodes[0].start();
+    let driver = world.driver.another();
+    for number in 0..10 {
+        let made = widget(&format!("widget-{number}"), number);
+        driver.must("POST", WIDGETS, Some(&made)).await;
+    }
+    world.settled(SOON).await;
+    world.nodes[0].program.kill();
+    for number in 0..5 {
+        let path = format!("{WIDGETS}/widget-{number}");
+        driver.must("DELETE", &path, None).await;
+        let path = format!("{WIDGETS}/widget-{}", number + 5);
+        let larger = json!({"spec": {"size": number + 100}});
+        driver.must("PATCH", &path, Some(&larger)).await;
+    }
+    driver
+        .must("POST", WIDGETS, Some(&widget("widget-0", 7)))
+        .await;
+    world.hubs[0].program.kill();
+    world.nodes[0].start();
+    world.hubs[0].start().await;
+    world.settled(CONVERGED).await;
+    let held = world.nodes[0].dump().await.unwrap();
+    let widgets = held
+        .iter()
+        .filter(|line| line.starts_with("widgets.example.com "));
+    assert_eq!(widgets.count(), 6);
 }

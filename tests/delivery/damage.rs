@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use crate::disk::{Disk, fill};
 use crate::driver::{config_map, pod, service};
 use crate::load::{Dice, Load};
+use crate::node::copy_folder;
 use crate::world::{CONVERGED, NODES, Plan, World};
 
 const SOON: Duration = Duration::from_secs(20);
@@ -219,7 +220,7 @@ async fn what_was_not_synced_is_not_acknowledged() {
         }
     });
     assert!(ended.await.is_ok(), "it does not trust such a disk");
-    load.end().await;
+    load.end_after(1).await;
     let said = world.nodes[0].program.log();
     assert!(said.contains("the store takes nothing any more"), "{said}");
     // What the hub believes to be on the disk is there.
@@ -250,18 +251,4 @@ async fn what_was_not_synced_is_not_acknowledged() {
     node.hubs = hubs;
     node.start();
     world.settled(CONVERGED).await;
-}
-
-/// Copies the files of a folder.
-pub(crate) fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let there = to.join(entry.file_name());
-        match entry.file_type().unwrap() {
-            kind if kind.is_dir() => copy_folder(&entry.path(), &there),
-            kind if kind.is_file() => drop(fs::copy(entry.path(), there).unwrap()),
-            _ => {}
-        }
-    }
 }

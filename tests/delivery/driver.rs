@@ -90,18 +90,6 @@ impl Driver {
         let path = format!("{}?gracePeriodSeconds=0", place(plural, name));
         self.must("DELETE", &path, None).await;
     }
-
-    /// Makes the node's own object, if nobody has.
-    pub(crate) async fn node(&self, name: &str) {
-        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
-        let asked = self.ask("POST", "/api/v1/nodes", Some(&node)).await;
-        let (status, body) = asked.unwrap();
-        assert!(
-            status == 201 || status == 409,
-            "{}",
-            String::from_utf8_lossy(&body)
-        );
-    }
 }
 
 /// The path of a collection in the namespace.

@@ -9,8 +9,11 @@ use wire::digest::content_hash;
 
 use crate::driver::Driver;
 
-/// Everything that can be in a view: resource, path, apiVersion, kind.
-const KINDS: [(&str, &str, &str, &str); 12] = [
+/// A kind: resource, path, apiVersion, kind.
+pub(crate) type Kind = (&'static str, &'static str, &'static str, &'static str);
+
+/// Everything that is in a view without further ado.
+const KINDS: [Kind; 12] = [
     ("pods", "/api/v1/pods", "v1", "Pod"),
     ("nodes", "/api/v1/nodes", "v1", "Node"),
     ("secrets", "/api/v1/secrets", "v1", "Secret"),
@@ -69,7 +72,11 @@ const SHARED: [&str; 4] = [
 ];
 
 /// The cluster's objects at about one moment, resource by resource.
-pub(crate) struct Lists(BTreeMap<&'static str, Vec<Item>>);
+pub(crate) struct Lists {
+    all: BTreeMap<&'static str, Vec<Item>>,
+    /// What every node holds whole.
+    shared: Vec<&'static str>,
+}
 
 struct Item {
     /// `namespace/name`, or the name alone.
@@ -80,10 +87,13 @@ struct Item {
 }
 
 impl Lists {
-    /// Lists everything. Without an answer, or with a refusal, there is nothing to expect.
-    pub(crate) async fn read(driver: &Driver) -> Result<Self, Error> {
+    /// Lists everything; every node holds these further kinds whole. Without an answer, or with a
+    /// refusal, there is nothing to expect.
+    pub(crate) async fn read(driver: &Driver, further: &[Kind]) -> Result<Self, Error> {
         let mut all = BTreeMap::new();
-        for (resource, path, version, kind) in KINDS {
+        let mut shared = SHARED.to_vec();
+        shared.extend(further.iter().map(|(resource, ..)| *resource));
+        for &(resource, path, version, kind) in KINDS.iter().chain(further) {
             let (status, body) = driver.ask("GET", path, None).await?;
             assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&body));
             let mut list: Value = serde_json::from_slice(&body).unwrap();
@@ -96,23 +106,23 @@ impl Lists {
                 .map(|object| Item::new(resource, object, (version, kind)));
             all.insert(resource, items.collect());
         }
-        Ok(Self(all))
+        Ok(Self { all, shared })
     }
 
     /// The dump that a node should give, sorted.
     pub(crate) fn of(&self, node: &str) -> BTreeSet<String> {
-        let pods: Vec<&Item> = self.0["pods"]
+        let pods: Vec<&Item> = self.all["pods"]
             .iter()
             .filter(|pod| pod.object["spec"]["nodeName"] == node)
             .collect();
         let named = self.named(&pods);
         let mut lines = BTreeSet::new();
-        for (resource, items) in &self.0 {
+        for (resource, items) in &self.all {
             for item in items {
                 let holds = match *resource {
                     "pods" => item.object["spec"]["nodeName"] == node,
                     "nodes" | "csinodes.storage.k8s.io" => item.name == node,
-                    shared if SHARED.contains(&shared) => true,
+                    shared if self.shared.contains(&shared) => true,
                     _ => named.contains(&(*resource, item.name.clone())),
                 };
                 if holds {
@@ -136,7 +146,7 @@ impl Lists {
             .filter(|(resource, _)| *resource == "persistentvolumeclaims")
             .map(|(_, name)| name.clone())
             .collect();
-        for volume in &self.0["persistentvolumes"] {
+        for volume in &self.all["persistentvolumes"] {
             let claim = &volume.object["spec"]["claimRef"];
             let (namespace, name) = (word(&claim["namespace"]), word(&claim["name"]));
             if claims.contains(&format!("{namespace}/{name}")) {

@@ -39,8 +39,7 @@ async fn kill(world: &mut World, victims: &[Victim], kills: usize, seed: u64) {
             }
         }
     }
-    let done = load.end().await;
-    assert!(done > 50, "only {done} changes were made");
+    load.end_after(100).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

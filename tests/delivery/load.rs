@@ -39,18 +39,23 @@ impl Load {
         Self { stop, done, task }
     }
 
-    /// Changes that were made so far.
-    pub(crate) fn done(&self) -> u64 {
-        self.done.load(Ordering::Relaxed)
-    }
-
-    /// Stops, and says how many changes were made.
-    pub(crate) async fn end(self) -> u64 {
+    /// Stops, after so many changes at least: a busy machine takes longer for them.
+    pub(crate) async fn end_after(self, changes: u64) {
+        let enough = tokio::time::timeout(PATIENCE, async {
+            while self.done.load(Ordering::Relaxed) < changes {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        });
+        let enough = enough.await.is_ok();
         self.stop.store(true, Ordering::Relaxed);
         self.task.await.unwrap();
-        self.done.load(Ordering::Relaxed)
+        let done = self.done.load(Ordering::Relaxed);
+        assert!(enough, "only {done} changes were made");
     }
 }
+
+/// How long it may take to make enough changes.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One change. Says whether the server took it: it may be down, or the object not there.
 async fn change(driver: &Driver, dice: &mut Dice, nodes: u64) -> bool {

@@ -107,6 +107,19 @@ impl Net {
         filter(3, &format!("1,6 0 0 {GO_ON}|{on}"));
     }
 
+    /// Packets that the agent had to send again so far.
+    pub(crate) fn sent_again(&self) -> u64 {
+        let name = self.namespace();
+        let words = ["netns", "exec", &name, "cat", "/proc/net/snmp"];
+        let said = Command::new("ip").args(words).output().unwrap();
+        let text = String::from_utf8(said.stdout).unwrap();
+        let mut tcp = text.lines().filter(|line| line.starts_with("Tcp:"));
+        let (names, counts) = (tcp.next().unwrap(), tcp.next().unwrap());
+        let mut all = names.split(' ').zip(counts.split(' '));
+        let found = all.find(|(name, _)| *name == "RetransSegs").unwrap();
+        found.1.parse().unwrap()
+    }
+
     fn namespace(&self) -> String {
         format!("hf-{}-{}", std::process::id(), self.number)
     }

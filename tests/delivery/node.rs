@@ -38,6 +38,20 @@ impl Node {
         node
     }
 
+    /// Another machine with the identity of a node: its whole disk, copied while it is stopped.
+    pub(crate) fn clone_of(other: &Self, name: &'static str, folder: &Path) -> Self {
+        let data_dir = folder.join(name);
+        copy_folder(&other.data_dir, &data_dir);
+        Self {
+            name: other.name,
+            program: Program::new(name, &folder.join("logs")),
+            data_dir,
+            token: other.token.clone(),
+            pin: other.pin.clone(),
+            hubs: other.hubs.clone(),
+        }
+    }
+
     /// Makes a new token for it, as an administrator does.
     pub(crate) fn invite(&mut self, kubeconfig: &Path) {
         drop(std::fs::remove_file(&self.token));
@@ -148,4 +162,18 @@ impl Node {
 pub(crate) fn tail(log: &str) -> String {
     let lines: Vec<&str> = log.lines().collect();
     lines[lines.len().saturating_sub(25)..].join("\n")
+}
+
+/// Copies the files of a folder, and those of its folders.
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let there = to.join(entry.file_name());
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => copy_folder(&entry.path(), &there),
+            kind if kind.is_file() => drop(std::fs::copy(entry.path(), there).unwrap()),
+            _ => {}
+        }
+    }
 }

@@ -69,11 +69,6 @@ impl Program {
         running.end_by(Signal::TERM)
     }
 
-    /// Whether it was started and not ended by us.
-    pub(crate) fn is_started(&self) -> bool {
-        self.running.is_some()
-    }
-
     /// Whether the process has ended by itself. It stays to be reaped.
     pub(crate) fn has_ended(&self) -> bool {
         let Some(running) = &self.running else {

@@ -1,7 +1,7 @@
 //! A link that can be slow, stall, swallow what is sent, break, or say everything twice: a TCP proxy
 //! between agents and a hub.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -93,9 +93,14 @@ struct Shared {
 }
 
 impl Proxy {
-    /// Listens before this hub.
+    /// Listens on loopback before this hub.
     pub(crate) async fn before(hub: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::at(Ipv4Addr::LOCALHOST, hub).await
+    }
+
+    /// Listens on this address before a hub.
+    pub(crate) async fn at(address: Ipv4Addr, hub: SocketAddr) -> Self {
+        let listener = TcpListener::bind((address, 0)).await.unwrap();
         let shared = Arc::new(Shared {
             weather: watch::Sender::new(Weather::default()),
             breaks: watch::Sender::new(0),

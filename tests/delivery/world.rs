@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
 use crate::driver::Driver;
-use crate::expected::Lists;
+use crate::expected::{Kind, Lists};
 use crate::hub::Hub;
 use crate::node::{Node, tail};
 use crate::program;
@@ -47,6 +47,8 @@ pub(crate) struct World {
     pub(crate) nodes: Vec<Node>,
     pub(crate) hubs: Vec<Hub>,
     pub(crate) driver: Driver,
+    /// Further kinds that every node holds whole.
+    pub(crate) shared: Vec<Kind>,
     server: Server,
     folder: Option<TempDir>,
 }
@@ -72,6 +74,7 @@ impl World {
             nodes: Vec::new(),
             hubs: hubs.collect(),
             driver: Driver::new(&site),
+            shared: Vec::new(),
             server,
             folder: Some(folder),
         };
@@ -84,7 +87,6 @@ impl World {
             .map(|hub| hub.address().to_string())
             .collect();
         for name in NODES.iter().take(plan.nodes) {
-            world.driver.node(name).await;
             let mut node = Node::new(name, world.path(), &kubeconfig);
             node.hubs = addresses.clone();
             world.nodes.push(node);
@@ -162,7 +164,7 @@ impl World {
 
     /// How what nodes hold differs from what they must hold, a line each.
     pub(crate) async fn differences(&self, nodes: &[&Node]) -> Vec<String> {
-        let lists = match Lists::read(&self.driver).await {
+        let lists = match Lists::read(&self.driver, &self.shared).await {
             Ok(lists) => lists,
             Err(error) => return vec![format!("the API does not answer: {error}")],
         };

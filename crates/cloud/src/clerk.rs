@@ -1,25 +1,36 @@
 //! What happens in sessions and must be seen to outside of them: whether the cluster's history is
-//! another one.
+//! another one, what is recorded of nodes, and what people are told.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use host::{Shutdown, chain};
 use object::{Resource, Version};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tracing::{error, warn};
 use wire::outbox::Settled;
 use wire::session::Happening;
 
+use crate::cache::Relisted;
 use crate::cluster::Client;
 use crate::epoch::{Around, Verdict, Witnesses};
 use crate::epochs::Epochs;
 use crate::hub::{Happenings, Hub};
+use crate::ledger::words;
+use crate::notices::Notice;
+use crate::record::Scribe;
 use crate::talk::Desk;
 use crate::watch::Told;
 
 /// How often it is looked whether another hub began a new epoch.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// How often it is looked what there is to tell.
+const TICK: Duration = Duration::from_secs(2);
+/// For how long a resource is frozen before people are told.
+const FROZEN_LONG: Duration = Duration::from_secs(60);
 
 /// Sees to what happens.
 pub struct Clerk {
@@ -33,12 +44,16 @@ pub struct Clerk {
     pub happenings: Happenings,
     /// What is seen by those who follow the cluster.
     pub seen: Arc<Seen>,
+    /// Who tells of what nodes hold.
+    pub scribe: Scribe,
 }
 
 /// What those who follow the cluster see and the clerk sees to.
 #[derive(Debug, Default)]
 pub struct Seen {
     rewound: Notify,
+    /// Nodes that were deleted. There are no more of them than the cluster had.
+    deleted: Mutex<BTreeSet<Box<str>>>,
 }
 
 impl Seen {
@@ -53,6 +68,16 @@ impl Seen {
             warn!(%resource, %known, %found, "the cluster went back");
             self.rewound.notify_one();
         }
+        let (resource, applied) = match told {
+            Told::Changed(resource, applied)
+            | Told::Listed(resource, Relisted::InOrder(applied)) => (resource, applied),
+            _ => return,
+        };
+        if resource.as_str() == "nodes" {
+            let gone = applied.iter().filter(|applied| applied.after.is_none());
+            let names = gone.filter_map(|it| Some(it.before.as_ref()?.name.name().into()));
+            self.deleted.lock().extend(names);
+        }
     }
 }
 
@@ -61,20 +86,25 @@ impl Clerk {
     pub async fn run(mut self, shutdown: Shutdown) -> Result<(), std::convert::Infallible> {
         let mut witnesses = Witnesses::default();
         let clock = self.hub.times().clock().clone();
-        // Something happens all the time: the next look must not wait until nothing does.
-        let mut looks_at = clock.now() + LOOK_EVERY;
+        let mut frozen = BTreeSet::new();
+        let (mut tick, mut looked) = (clock.now(), clock.now());
         loop {
             let another = tokio::select! {
                 happened = self.happenings.recv() => match happened {
                     Some((node, happening)) => {
+                        self.tell(&node, &happening);
                         self.happened(&node, &happening, &mut witnesses).await
                     }
                     None => return Ok(()),
                 },
                 () = self.seen.rewound.notified() => true,
-                () = clock.sleep_until(looks_at) => {
-                    looks_at = clock.now() + LOOK_EVERY;
-                    self.look().await;
+                () = clock.sleep_until(tick + TICK) => {
+                    tick = clock.now();
+                    self.look_around(&mut frozen);
+                    if tick >= looked + LOOK_EVERY {
+                        looked = tick;
+                        self.look().await;
+                    }
                     false
                 }
                 () = shutdown.triggered() => return Ok(()),
@@ -85,6 +115,50 @@ impl Clerk {
         }
     }
 
+    /// Tells those who are concerned.
+    fn tell(&mut self, node: &Arc<str>, happening: &Happening) {
+        self.scribe.happened(node, happening);
+        if let Happening::Settled(Settled::SetAside {
+            resource,
+            name,
+            why,
+        }) = happening
+        {
+            warn!(%node, %resource, %name, why = words(*why), "an object is set aside");
+            self.hub.notice(Notice::SetAside {
+                node: (**node).into(),
+                resource: resource.clone(),
+                name: name.clone(),
+                why: *why,
+            });
+        }
+    }
+
+    /// Tells how nodes are, which are gone, and what cannot be followed.
+    fn look_around(&mut self, frozen: &mut BTreeSet<Resource>) {
+        for node in std::mem::take(&mut *self.seen.deleted.lock()) {
+            self.scribe.gone(&node);
+        }
+        self.scribe.tell_summaries();
+        let now = self.hub.times().clock().now();
+        let cache = self.hub.cache().read();
+        for resource in cache.resources() {
+            let trouble = cache.trouble(resource);
+            let long = trouble.filter(|it| now.saturating_duration_since(it.since) >= FROZEN_LONG);
+            let notice = match long {
+                Some(trouble) if frozen.insert(resource.clone()) => Notice::Frozen {
+                    resource: resource.clone(),
+                    why: (*trouble.why).into(),
+                },
+                None if trouble.is_none() && frozen.remove(resource) => Notice::Thawed {
+                    resource: resource.clone(),
+                },
+                _ => continue,
+            };
+            self.hub.notice(notice);
+        }
+    }
+
     /// Says whether the history of the cluster is another one, by all that is known.
     async fn happened(
         &self,
@@ -92,6 +166,10 @@ impl Clerk {
         happening: &Happening,
         witnesses: &mut Witnesses,
     ) -> bool {
+        if let Happening::SetAsideAgain { pause } = happening {
+            let seconds = pause.as_secs();
+            warn!(%node, seconds, "what the node could not take, it could not take again");
+        }
         let (resource, ahead) = match happening {
             Happening::Ahead { resource, reached } => {
                 (resource, self.is_beyond(resource, reached).await)
@@ -119,7 +197,7 @@ impl Clerk {
     }
 
     /// Begins a new epoch. Says whether it did.
-    async fn begin(&self) -> bool {
+    async fn begin(&mut self) -> bool {
         match self.epochs.next(self.epochs.now()).await {
             Ok(Some(epoch)) => {
                 self.put_into_effect(epoch);
@@ -136,7 +214,7 @@ impl Clerk {
         }
     }
 
-    async fn look(&self) {
+    async fn look(&mut self) {
         match self.epochs.look().await {
             Ok(Some(epoch)) => self.put_into_effect(epoch),
             Ok(None) => {}
@@ -144,8 +222,10 @@ impl Clerk {
         }
     }
 
-    fn put_into_effect(&self, epoch: u64) {
+    fn put_into_effect(&mut self, epoch: u64) {
         self.hub.begin(epoch);
+        self.scribe.begin();
+        self.hub.notice(Notice::EpochBegan { epoch });
         self.epochs.begin(epoch);
     }
 }

@@ -32,6 +32,8 @@ pub struct Follow {
     pub epochs: Receiver<u64>,
     /// Who else is told, beside the hub.
     pub tell: Arc<dyn Fn(&Told) + Send + Sync>,
+    /// Who is told how a resource is served, once that is known.
+    pub served: Arc<dyn Fn(&Served) + Send + Sync>,
     /// The time.
     pub clock: Clock,
     /// Ends them.
@@ -81,6 +83,7 @@ impl Follow {
             let wait = match self.client.served(resource).await {
                 Ok(Some(served)) => {
                     self.hub.serves(resource, true);
+                    (self.served)(&served);
                     return Some(served);
                 }
                 Ok(None) => {

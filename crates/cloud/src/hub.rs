@@ -20,6 +20,7 @@ use wire::session::{Happening, Sender};
 use crate::cache::{Applied, Cache, Keep, Limits, Relisted, State};
 use crate::ledger::Ledger;
 use crate::nodes::{Leases, Register};
+use crate::notices::{Notice, Notices};
 use crate::owners::Owners;
 use crate::sessions::{Sessions, Word};
 use crate::talk::Desk;
@@ -37,6 +38,7 @@ pub struct Hub {
     sessions: Sessions,
     owners: Mutex<Owners>,
     register: Register,
+    notices: Notices,
     ledger: Ledger,
     /// Resources that the cluster does not have.
     unserved: Mutex<BTreeSet<Resource>>,
@@ -70,6 +72,7 @@ impl Hub {
             sessions: Sessions::default(),
             owners: Mutex::default(),
             register: Register::new(Leases::default()),
+            notices: Notices::default(),
             ledger: Ledger::default(),
             unserved: Mutex::default(),
             learned: Notify::new(),
@@ -105,6 +108,16 @@ impl Hub {
     /// The nodes that are registered for their agents.
     pub fn register(&self) -> &Register {
         &self.register
+    }
+
+    /// Tells people in the cluster what happened.
+    pub fn notice(&self, notice: Notice) {
+        self.notices.tell(notice, &self.times);
+    }
+
+    /// What is told in the cluster.
+    pub fn notices(&self) -> &Notices {
+        &self.notices
     }
 
     /// For how long nothing was heard of a node.
@@ -300,7 +313,7 @@ impl Hub {
             self.sessions.ring_all(Word::View);
         }
         for node in &changed.nodes {
-            self.sessions.ring(node.as_str(), Word::View);
+            self.sessions.ring(node, Word::View);
         }
     }
 
@@ -309,7 +322,7 @@ impl Hub {
             Holders::Everyone => self.sessions.ring_all(word),
             Holders::These(nodes) => {
                 for node in nodes {
-                    self.sessions.ring(node.as_str(), word);
+                    self.sessions.ring(&node, word);
                 }
             }
         }

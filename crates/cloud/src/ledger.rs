@@ -1,16 +1,18 @@
 //! How each node is doing, as the hub sees it: what is shown to people and to programs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use object::{ObjectName, Resource};
+use object::{ObjectName, Resource, Scope, Version};
 use parking_lot::Mutex;
 use serde::Serialize;
+use wire::frame::Fault;
 use wire::outbox::Settled;
 use wire::session::{Happening, Sender};
+use wire::window::Why;
 
 /// Objects set aside that are named for a node. Of more, the number is known.
 const ASIDE_MAX: usize = 64;
@@ -23,6 +25,18 @@ pub struct Ledger {
     nodes: Mutex<HashMap<Arc<str>, Entry>>,
     ends: Mutex<BTreeMap<&'static str, u64>>,
     overlooked: AtomicU64,
+    /// Nodes that came, left, or are in another state than they were. There are no more of them
+    /// than nodes.
+    news: Mutex<BTreeSet<Arc<str>>>,
+}
+
+/// What a node holds of a resource: everything in these scopes, as it was at this version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The version.
+    pub version: Version,
+    /// The scopes.
+    pub scopes: Arc<[Scope]>,
 }
 
 #[derive(Debug, Default)]
@@ -36,7 +50,7 @@ struct Entry {
     even: Option<(bool, Timestamp)>,
     aside: BTreeMap<(Resource, ObjectName), Box<str>>,
     aside_more: u64,
-    reached: BTreeMap<Resource, String>,
+    held: BTreeMap<Resource, Held>,
     in_flight: usize,
     sent: u64,
     again: u64,
@@ -140,12 +154,16 @@ impl Ledger {
         // What was set aside is found anew, or was put right.
         entry.aside.clear();
         entry.aside_more = 0;
+        // And what it holds is told anew.
+        entry.held.clear();
         entry.session = Some(Session {
             number: began.number,
             since: now,
             remote: began.remote,
             program: began.program,
         });
+        drop(nodes);
+        self.news_of(node);
     }
 
     /// A session is over.
@@ -169,6 +187,7 @@ impl Ledger {
             entry.session = None;
             entry.in_flight = 0;
             entry.left = Some((now, words.into()));
+            self.news_of(node);
         }
         if nodes.len() > AWAY_MAX {
             let away = nodes.iter().filter_map(|(node, entry)| {
@@ -196,20 +215,98 @@ impl Ledger {
             return;
         };
         match happening {
-            Happening::Settled(Settled::Reached { resource, version }) => {
-                entry.reached.insert(resource.clone(), version.to_string());
+            Happening::Settled(Settled::Reached {
+                resource,
+                version,
+                scopes,
+            }) => {
+                let held = Held {
+                    version: version.clone(),
+                    scopes: Arc::clone(scopes),
+                };
+                entry.held.insert(resource.clone(), held);
+                return;
             }
-            Happening::Settled(Settled::SetAside { resource, name, .. }) => {
-                entry.set_aside(resource, name);
-            }
+            Happening::Settled(Settled::SetAside {
+                resource,
+                name,
+                why,
+            }) => entry.set_aside(resource, name, *why),
             Happening::Compared { even } => {
-                let news = entry.even.is_none_or(|(before, _)| before != *even);
-                if news {
-                    entry.even = Some((*even, now));
+                if entry.even.is_some_and(|(before, _)| before == *even) {
+                    return;
+                }
+                entry.even = Some((*even, now));
+                if *even {
+                    // Nothing is missing: what was set aside has come since.
+                    entry.aside.clear();
+                    entry.aside_more = 0;
                 }
             }
-            Happening::Report(_) | Happening::Stream { .. } | Happening::Ahead { .. } => {}
+            Happening::Report(_) | Happening::Stream { .. } => return,
+            Happening::Ahead { .. } | Happening::SetAsideAgain { .. } => return,
         }
+        self.news_of(node);
+    }
+
+    /// What a node holds of a resource, as far as this session knows.
+    pub fn held(&self, node: &str, resource: &Resource) -> Option<Held> {
+        let nodes = self.nodes.lock();
+        let entry = nodes.get(node).filter(|entry| entry.session.is_some())?;
+        entry.held.get(resource).cloned()
+    }
+
+    /// All that a node holds, as far as its last session knows.
+    pub fn all_held(&self, node: &str) -> BTreeMap<Resource, Held> {
+        let nodes = self.nodes.lock();
+        nodes
+            .get(node)
+            .map(|it| it.held.clone())
+            .unwrap_or_default()
+    }
+
+    /// The objects that a node could not take, and why; as many as are named.
+    pub fn aside(&self, node: &str) -> Vec<(Resource, ObjectName, Box<str>)> {
+        let nodes = self.nodes.lock();
+        let all = nodes.get(node).into_iter().flat_map(|it| &it.aside);
+        all.map(|((resource, name), why)| (resource.clone(), name.clone(), why.clone()))
+            .collect()
+    }
+
+    /// Whether a node could not take an object.
+    pub fn is_aside(&self, node: &str, resource: &Resource, name: &ObjectName) -> bool {
+        let nodes = self.nodes.lock();
+        let Some(entry) = nodes.get(node) else {
+            return false;
+        };
+        // Of more than are named, any may be one.
+        entry.aside_more > 0 || entry.aside.contains_key(&(resource.clone(), name.clone()))
+    }
+
+    /// The next node, by name, that has a session, and what it holds.
+    pub fn next_held(&self, after: Option<&str>) -> Option<(Arc<str>, BTreeMap<Resource, Held>)> {
+        let nodes = self.nodes.lock();
+        let later = nodes.iter().filter(|(node, entry)| {
+            entry.session.is_some() && after.is_none_or(|after| &***node > after)
+        });
+        let (node, entry) = later.min_by_key(|(node, _)| Arc::clone(node))?;
+        Some((Arc::clone(node), entry.held.clone()))
+    }
+
+    /// The nodes of which there is something to tell since the last call.
+    pub fn news(&self) -> BTreeSet<Arc<str>> {
+        std::mem::take(&mut *self.news.lock())
+    }
+
+    /// The nodes that have a session.
+    pub fn connected(&self) -> Vec<Arc<str>> {
+        let nodes = self.nodes.lock();
+        let connected = nodes.iter().filter(|(_, entry)| entry.session.is_some());
+        connected.map(|(node, _)| Arc::clone(node)).collect()
+    }
+
+    fn news_of(&self, node: &str) {
+        self.news.lock().insert(node.into());
     }
 
     /// Bytes were carried.
@@ -275,10 +372,10 @@ impl Ledger {
 }
 
 impl Entry {
-    fn set_aside(&mut self, resource: &Resource, name: &ObjectName) {
+    fn set_aside(&mut self, resource: &Resource, name: &ObjectName, why: Why) {
         let key = (resource.clone(), name.clone());
         if self.aside.len() < ASIDE_MAX || self.aside.contains_key(&key) {
-            self.aside.insert(key, "the node did not take it".into());
+            self.aside.insert(key, words(why).into());
         } else {
             self.aside_more += 1;
         }
@@ -308,9 +405,9 @@ impl Entry {
             rejected: self.rejected,
             void: self.void,
             versions: self
-                .reached
+                .held
                 .iter()
-                .map(|(resource, version)| (resource.to_string(), version.clone()))
+                .map(|(resource, held)| (resource.to_string(), held.version.to_string()))
                 .collect(),
             set_aside: self
                 .aside
@@ -323,5 +420,17 @@ impl Entry {
                 .collect(),
             set_aside_more: self.aside_more,
         }
+    }
+}
+
+/// Why an object was set aside, in words.
+pub fn words(why: Why) -> &'static str {
+    match why {
+        Why::Rejected(Fault::TooLarge) => "it is larger than the node takes",
+        Why::Rejected(Fault::NotStored) => "the node's disk does not take it",
+        Why::Rejected(Fault::NoObject) => "the node cannot make sense of it",
+        Why::Rejected(_) => "the node does not take it",
+        Why::Unanswered => "the node does not answer to it",
+        Why::Gone => "something newer took its place before it could be sent again",
     }
 }

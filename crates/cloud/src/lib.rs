@@ -16,6 +16,7 @@ pub mod epoch; // when the history of the cluster is another one
 pub mod epochs; // the epoch that all hubs agree on
 pub mod clerk; // what happens in sessions and concerns others
 pub mod join; // who is a node: tokens, certificates, revocation
+pub mod notices; // what happens -> Kubernetes Events, for people
 pub mod record; // what nodes hold -> records in the cluster, for people
 pub mod report; // how a hub is doing, for people and programs
 pub mod run; // a hub from its start to its end

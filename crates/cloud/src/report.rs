@@ -22,10 +22,25 @@ pub struct HubReport {
     pub session_ends: BTreeMap<&'static str, u64>,
     /// Happenings that there was no room to see to.
     pub overlooked: u64,
+    /// Nodes that are registered for their agents.
+    pub registered: usize,
+    /// Requests for nodes and their leases, and how many of them failed.
+    pub registrations: Tries,
+    /// Events that were told in the cluster, and how many were dropped.
+    pub events: Tries,
     /// The resources that are followed.
     pub resources: Vec<ResourceReport>,
     /// The nodes that came.
     pub nodes: Vec<NodeReport>,
+}
+
+/// How often something was done, and how often it was not.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Tries {
+    /// It was.
+    pub done: u64,
+    /// It was not.
+    pub failed: u64,
 }
 
 /// How far a resource is known.
@@ -72,8 +87,18 @@ impl Hub {
                 trouble,
             }
         });
+        let (registered, told) = (self.register().counts(), self.notices().counts());
         HubReport {
             hub: name.to_owned(),
+            registered: registered.nodes,
+            registrations: Tries {
+                done: registered.written,
+                failed: registered.failed,
+            },
+            events: Tries {
+                done: told.written,
+                failed: told.dropped,
+            },
             sessions: self.sessions().len(),
             session_ends: self.ledger().ends(),
             overlooked: self.ledger().overlooked_count(),
@@ -143,6 +168,27 @@ impl HubReport {
         let states = self.resources.iter();
         let states = states.map(|it| (&it.resource, u64::from(it.state != "complete")));
         all.each(Kind::Gauge, frozen, "resource", states);
+        self.beside(&mut all);
         all.text()
+    }
+
+    /// What the hub does in the cluster beside delivering.
+    fn beside(&self, all: &mut Metrics) {
+        let nodes = (
+            "holdfast_hub_registered_nodes",
+            "Nodes that are registered for their agents.",
+        );
+        all.one(Kind::Gauge, nodes, self.registered as u64);
+        let requests = (
+            "holdfast_hub_registrations_total",
+            "Requests for nodes and leases, by outcome.",
+        );
+        let of = |tries: Tries| [("done", tries.done), ("failed", tries.failed)];
+        all.each(Kind::Counter, requests, "outcome", of(self.registrations));
+        let events = (
+            "holdfast_hub_events_total",
+            "Events told in the cluster, by outcome.",
+        );
+        all.each(Kind::Counter, events, "outcome", of(self.events));
     }
 }

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use host::listen::{Accepted, Listener};
 use host::pki::{Authority, Wanted};
+use host::quic;
 use host::{Clock, Shutdown, Tasks, Times};
 use jiff::SignedDuration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::info;
 use wire::frame::REGISTER_NODE;
 use wire::join::NodeName;
-use wire::session::{PROTOCOL_NEWEST, PROTOCOL_OLDEST, Terms};
+use wire::session::{FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Terms};
 use wire::window::Limits;
 
 use crate::cache;
@@ -20,8 +22,13 @@ use crate::cluster::{self, Client};
 use crate::epochs::Epochs;
 use crate::follow::Follow;
 use crate::hub::{Happenings, Hub};
-use crate::join::{self, Desk, Linked, Revocations, Serving, Signer, authority, revoked};
+use crate::join::{
+    self, Desk, Entered, Happening, Linked, Revocations, Serving, Signer, authority, revoked,
+};
 use crate::nodes::{self, Leases};
+use crate::notices::Notice;
+use crate::owners::{Heard, Publisher};
+use crate::record::{HubTruth, Mode, Recorder, Records, Scribe};
 use crate::serve::{Caller, Service};
 use crate::talk::Desk as _;
 use crate::view::Policy;
@@ -48,6 +55,16 @@ pub struct Config {
     pub drain: Duration,
     /// Whether leases of nodes are kept alive.
     pub leases: Leases,
+    /// Which objects on nodes have records.
+    pub records: Mode,
+}
+
+/// Where agents reach a hub.
+pub struct Ports {
+    /// Over TCP: links, and what leads to them.
+    pub tcp: Listener,
+    /// Over UDP: links alone.
+    pub quic: Option<quic::Listener>,
 }
 
 /// Why a hub does not start.
@@ -74,24 +91,33 @@ const HEARTBEAT_SECONDS: u64 = 30;
 /// Starts a hub: adds its tasks, and returns once it accepts links.
 pub async fn start(
     config: Config,
-    listener: Listener,
+    ports: Ports,
     clock: Clock,
     tasks: &mut Tasks,
 ) -> Result<Arc<Hub>, Error> {
     let (ground, epochs, happenings) = Ground::lay(&config, clock, tasks).await?;
-    let seen = Arc::new(Seen::default());
-    ground.follow(&epochs, Arc::clone(&seen), tasks);
+    let eyes = Eyes::default();
+    let recorder = ground.record(&config, tasks);
+    ground.follow(&epochs, (&eyes, &recorder), tasks);
     let clerk = Clerk {
         hub: Arc::clone(&ground.hub),
         client: ground.client.clone(),
         epochs,
         happenings,
-        seen,
+        seen: eyes.seen,
+        scribe: Scribe::new(Arc::clone(&ground.hub), &config.name, recorder),
     };
     tasks.add("clerk", clerk.run(ground.shutdown.clone()));
     ground.register(tasks);
+    let publisher = Publisher {
+        hub: Arc::clone(&ground.hub),
+        name: config.name.as_str().into(),
+        client: ground.client.clone(),
+        heard: eyes.heard,
+    };
+    tasks.add("owners", publisher.run(ground.shutdown.clone()));
     let hub = Arc::clone(&ground.hub);
-    ground.listen(config, listener, tasks);
+    ground.listen(config, ports, tasks);
     Ok(hub)
 }
 
@@ -135,19 +161,35 @@ impl Ground {
     }
 
     /// Follows the cluster: its objects, and who is revoked.
-    fn follow(&self, epochs: &Epochs<Client>, seen: Arc<Seen>, tasks: &mut Tasks) {
+    fn follow(
+        &self,
+        epochs: &Epochs<Client>,
+        (eyes, recorder): (&Eyes, &Arc<Recorder>),
+        tasks: &mut Tasks,
+    ) {
+        let (seen, heard) = (Arc::clone(&eyes.seen), Arc::clone(&eyes.heard));
+        let recorder = Arc::clone(recorder);
         let follow = Follow {
             client: self.client.clone(),
             hub: Arc::clone(&self.hub),
             epochs: epochs.begun(),
-            tell: Arc::new(move |told| seen.hear(told)),
+            tell: Arc::new(move |told| {
+                seen.hear(told);
+                heard.hear(told);
+            }),
+            served: Arc::new(move |served| {
+                let resource = served.resource.clone();
+                recorder.describe(resource, &served.api_version, &served.kind);
+            }),
             clock: self.clock.clone(),
             shutdown: self.shutdown.clone(),
         };
         follow.start(tasks);
-        let cut = |nodes: Vec<NodeName>| {
+        let hub = Arc::clone(&self.hub);
+        let cut = move |nodes: Vec<NodeName>| {
             for node in nodes {
                 info!(%node, "revoked");
+                hub.notice(Notice::from(&Happening::Revoked { node }));
             }
         };
         let following = revoked::follow(
@@ -162,6 +204,23 @@ impl Ground {
         tasks.add("progress", progress);
     }
 
+    /// Publishes what nodes hold, and what happens.
+    fn record(&self, config: &Config, tasks: &mut Tasks) -> Arc<Recorder> {
+        let records = Records::new(config.records, config.policy.clone());
+        let recorder = Recorder::new(records, self.clock.clone());
+        let (writing, truth) = (Arc::clone(&recorder), HubTruth(Arc::clone(&self.hub)));
+        let (client, shutdown) = (self.client.clone(), self.shutdown.clone());
+        add(tasks, "records", async move {
+            writing.run(client, truth, shutdown).await;
+        });
+        let (hub, client) = (Arc::clone(&self.hub), self.client.clone());
+        let shutdown = self.shutdown.clone();
+        tasks.add("notices", async move {
+            hub.notices().run(&client, hub.times(), &shutdown).await
+        });
+        recorder
+    }
+
     /// Keeps nodes and their leases in the cluster.
     fn register(&self, tasks: &mut Tasks) {
         let crowd = tasks.crowd("registrations", nodes::REQUESTS_MAX);
@@ -171,7 +230,7 @@ impl Ground {
     }
 
     /// Lets nodes in.
-    fn listen(self, config: Config, listener: Listener, tasks: &mut Tasks) {
+    fn listen(self, config: Config, ports: Ports, tasks: &mut Tasks) {
         let renewing = Arc::clone(&self.serving).run(self.clock.clone(), self.shutdown.clone());
         add(tasks, "certificate", renewing);
         let service = Service {
@@ -179,7 +238,7 @@ impl Ground {
             terms: Arc::new(Terms {
                 oldest: PROTOCOL_OLDEST,
                 newest: PROTOCOL_NEWEST,
-                features: REGISTER_NODE,
+                features: FEATURES | REGISTER_NODE,
                 hub: config.name.into(),
                 heartbeat_seconds: HEARTBEAT_SECONDS,
                 window: config.limits.deliveries as u64,
@@ -193,10 +252,25 @@ impl Ground {
         let desk = Desk::new(self.client, signer, self.revocations, self.clock);
         let desk = Arc::new(desk);
         let crowd = tasks.crowd("links", config.sessions_max);
+        if let Some(quic) = ports.quic {
+            let (desk, service) = (Arc::clone(&desk), service.clone());
+            let serve = move |accepted| enter_quic(accepted, Arc::clone(&desk), service.clone());
+            let (tls, shutdown) = (self.serving.tls(), self.shutdown.clone());
+            tasks.add("quic", quic.run(tls, crowd.clone(), shutdown, serve));
+        }
         let serve = move |accepted| enter(accepted, Arc::clone(&desk), service.clone());
-        let listening = listener.run(self.serving.tls(), crowd, self.shutdown, serve);
+        let listening = ports
+            .tcp
+            .run(self.serving.tls(), crowd, self.shutdown, serve);
         tasks.add("links", listening);
     }
+}
+
+/// What is looked at of what those see who follow the cluster.
+#[derive(Default)]
+struct Eyes {
+    seen: Arc<Seen>,
+    heard: Arc<Heard>,
 }
 
 /// Adds a task that cannot fail.
@@ -210,8 +284,22 @@ fn add(tasks: &mut Tasks, name: &'static str, task: impl Future<Output = ()> + S
 /// What becomes of a connection.
 async fn enter(accepted: Accepted, desk: Arc<Desk<Client>>, service: Service) {
     let entered = Box::pin(join::enter(accepted, &desk)).await;
+    go_on(entered, service).await;
+}
+
+/// What becomes of a QUIC stream.
+async fn enter_quic(accepted: quic::Accepted, desk: Arc<Desk<Client>>, service: Service) {
+    let entered = join::enter_quic(accepted, &desk);
+    go_on(entered, service).await;
+}
+
+async fn go_on<S>(entered: Entered<S>, service: Service)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     if let Some(happened) = entered.happened {
         info!(?happened, "join");
+        service.hub.notice(Notice::from(&happened));
     }
     if let Some(Linked {
         socket,

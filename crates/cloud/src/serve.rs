@@ -14,6 +14,7 @@ use wire::window::Limits;
 use crate::hub::Hub;
 use crate::join::{Peer, Revocations};
 use crate::ledger::Began;
+use crate::notices::Notice;
 use crate::sessions::{Begun, Bell};
 use crate::talk::{Closed, Desk, Guest, Talk};
 
@@ -85,6 +86,10 @@ impl Service {
                 if clone {
                     warn!(%node, remote = %caller.remote,
                         "its sessions take over from each other: two agents may have its identity");
+                    self.hub.notice(Notice::Cloned {
+                        node: (**node).into(),
+                        remote: caller.remote.clone(),
+                    });
                 }
                 bell
             }
@@ -108,7 +113,7 @@ impl Service {
         }
         let sender = Sender::new(
             welcome,
-            hello.holdings,
+            (hello.holdings, hello.staged),
             (self.limits, Patience::HUB),
             times.now(),
         );

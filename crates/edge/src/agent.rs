@@ -3,20 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::websocket::{self, Socket};
-use host::{Shutdown, Times, chain, dial, secret};
+use bytes::Bytes;
+use host::websocket::{self, Role, Socket};
+use host::{Shutdown, Times, chain, dial, quic, secret};
 use store::replica::Refusal;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
 use wire::frame::{Hello, Machine, REGISTER_NODE, Reason};
-use wire::session::{Ended, PROTOCOL_NEWEST, PROTOCOL_OLDEST};
+use wire::session::{Ended, FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST};
 
 use crate::join::{Hub, Identity};
 use crate::keep::Keep;
 use crate::reconnect::{Attempt, Reconnect};
 use crate::status::Status;
 use crate::talk::{Closed, Talk};
+use crate::transport::{Choice, QUIC_TIME_MAX, Transport};
 
 /// How long it may take to reach a hub, and to be let in.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
@@ -29,6 +31,8 @@ pub struct Agent {
     pub hubs: Vec<Hub>,
     /// Who the node is, now and when its certificate is renewed.
     pub identity: watch::Receiver<Arc<Identity>>,
+    /// Over what links go.
+    pub transport: Transport,
     /// How it is doing.
     pub status: Arc<Status>,
     /// The time.
@@ -87,11 +91,12 @@ impl Agent {
     /// Keeps a session with a hub until the shutdown.
     pub async fn run(self, shutdown: Shutdown) -> Result<(), Failed> {
         let mut reconnect = Reconnect::new(self.hubs.len(), chance());
+        let mut choice = Choice::new(self.transport);
         loop {
             let began = self.times.now();
             let hub = &self.hubs[reconnect.hub()];
             let attempt = tokio::select! {
-                closed = self.session(hub, &shutdown) => closed,
+                closed = self.session((hub, &mut choice), &shutdown) => closed,
                 () = shutdown.triggered() => return Ok(()),
             };
             let lasted = self.times.now().saturating_sub(began);
@@ -115,46 +120,97 @@ impl Agent {
     }
 
     /// One session, or why there was none.
-    async fn session(&self, hub: &Hub, shutdown: &Shutdown) -> Result<Closed, Unlinked> {
-        let socket = self.connect(hub).await?;
-        let damaged = self.keep.forget_damaged().await.map_err(Unlinked::Store)?;
-        for resource in damaged {
+    async fn session(
+        &self,
+        (hub, choice): (&Hub, &mut Choice),
+        shutdown: &Shutdown,
+    ) -> Result<Closed, Unlinked> {
+        let opened = self.connect(hub, choice).await?;
+        let hello = self.hello().await.map_err(Unlinked::Store)?;
+        let transport = opened.name();
+        info!(
+            hub = hub.address(),
+            session = hello.session,
+            transport,
+            "link open"
+        );
+        let beside = (&self.times, &*self.status);
+        let stop = shutdown.triggered();
+        let began = self.times.now();
+        Ok(match opened {
+            Opened::WebSocket(socket) => {
+                let talk = Talk::new(socket, hello, &self.keep, beside);
+                talk.run(stop).await
+            }
+            Opened::Quic(socket) => {
+                let talk = Talk::new(socket, hello, &self.keep, beside);
+                let closed = talk.run(stop).await;
+                if closed.is_lost() {
+                    let now = self.times.now();
+                    choice.quic_lost(now.saturating_sub(began), now);
+                }
+                closed
+            }
+        })
+    }
+
+    /// What is said first. What no hub could use is discarded.
+    async fn hello(&self) -> Result<Hello, Refusal> {
+        for resource in self.keep.forget_damaged().await? {
             warn!(%resource, "damaged on disk: asking for it again");
         }
-        let number = self.keep.next_session().await.map_err(Unlinked::Store)?;
-        let hello = Hello {
+        let session = self.keep.next_session().await?;
+        let staged = self.keep.staged();
+        self.keep.unstage_all_but(&staged).await?;
+        Ok(Hello {
             oldest: PROTOCOL_OLDEST,
             newest: PROTOCOL_NEWEST,
-            session: number,
-            features: self.registration.features(),
+            session,
+            features: FEATURES | self.registration.features(),
             program: self.program.clone(),
             holdings: self.keep.holdings(),
             machine: self.machine.clone(),
-        };
-        info!(hub = hub.address(), session = number, "link open");
-        let beside = (&self.times, &*self.status);
-        let talk = Talk::new(socket, hello, &self.keep, beside);
-        Ok(talk.run(shutdown.triggered()).await)
+            staged,
+        })
     }
 
-    async fn connect(&self, hub: &Hub) -> Result<Socket<dial::Secure>, Unlinked> {
+    /// Opens a link over what gets through.
+    async fn connect(&self, hub: &Hub, choice: &mut Choice) -> Result<Opened, Unlinked> {
         let identity = self.identity.borrow().clone();
         let tls = identity.tls(self.times.clock());
         let tls = tls.map_err(|error| Unlinked::Identity(error.to_string()))?;
-        let address = hub.address();
-        let unreachable = |cause: String| Unlinked::Unreachable {
-            hub: address.to_owned(),
-            cause,
-        };
-        let opened = dial::secure(address, hub.name().clone(), tls, CONNECT_TIME_MAX).await;
-        let stream = opened.map_err(|error| unreachable(error.to_string()))?;
+        if choice.tries_quic(self.times.now()) {
+            let within = match choice.tries_websocket() {
+                true => QUIC_TIME_MAX,
+                false => CONNECT_TIME_MAX,
+            };
+            match quic::dial(hub.address(), hub.name(), &tls, within).await {
+                Ok(stream) => {
+                    let socket = Socket::new(stream, Role::Client, Bytes::new());
+                    return Ok(Opened::Quic(socket));
+                }
+                Err(error) if choice.tries_websocket() => {
+                    let error = chain(&error);
+                    info!(
+                        hub = hub.address(),
+                        error, "no QUIC to this hub: trying WebSocket"
+                    );
+                }
+                Err(error) => return Err(unreachable(hub, chain(&error))),
+            }
+            choice.quic_failed(self.times.now());
+        }
+        let opened = dial::secure(hub.address(), hub.name().clone(), tls, CONNECT_TIME_MAX).await;
+        let stream = opened.map_err(|error| unreachable(hub, error.to_string()))?;
         let not_let_in = |cause: String| Unlinked::NotLetIn {
-            hub: address.to_owned(),
+            hub: hub.address().to_owned(),
             cause,
         };
-        let let_in = timeout(CONNECT_TIME_MAX, websocket::connect(stream, address)).await;
+        let let_in = websocket::connect(stream, hub.address());
+        let let_in = timeout(CONNECT_TIME_MAX, let_in).await;
         let let_in = let_in.map_err(|_| not_let_in("no answer in time".to_owned()))?;
-        let_in.map_err(|error| not_let_in(chain(&error)))
+        let socket = let_in.map_err(|error| not_let_in(chain(&error)))?;
+        Ok(Opened::WebSocket(socket))
     }
 
     fn closed(&self, closed: &Closed, lasted: Duration) -> Attempt {
@@ -187,6 +243,28 @@ impl Agent {
             Unlinked::Store(_) => Attempt::SentAway { wait: STORE_WAIT },
             _ => Attempt::Failed,
         }
+    }
+}
+
+/// A link that is open, and over what.
+enum Opened {
+    WebSocket(Socket<dial::Secure>),
+    Quic(Socket<quic::Stream>),
+}
+
+impl Opened {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::WebSocket(_) => "websocket",
+            Self::Quic(_) => "quic",
+        }
+    }
+}
+
+fn unreachable(hub: &Hub, cause: String) -> Unlinked {
+    Unlinked::Unreachable {
+        hub: hub.address().to_owned(),
+        cause,
     }
 }
 

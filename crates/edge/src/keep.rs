@@ -8,7 +8,7 @@ use object::{Header, ObjectName, Resource, Scope};
 use store::replica::{Cut, CutEnd, Misbehaved, Onto, Refusal, Reset, Stage, Until, fits};
 use store::{Reader, Replica};
 use wire::digest::{Digest, content_hash};
-use wire::frame::Holding;
+use wire::frame::{Holding, STAGED_MAX, Staged};
 use wire::inbox::{self, Complete, Held, Piece, Replaced};
 use wire::session::Kept;
 
@@ -22,6 +22,11 @@ pub struct Keep {
 
 /// The document that has the number of the last session.
 const SESSION: &str = "holdfast/session";
+/// Bytes that a hello may have for what is staged. What has no room there is discarded.
+const STAGED_BYTES_MAX: usize = 64 * 1024;
+/// Bytes that one of them takes beside its scope and its last name, at most: a resource's name and
+/// numbers.
+const STAGED_REST_BYTES: usize = 600;
 
 /// Something that a session wants stored.
 #[derive(Debug)]
@@ -37,6 +42,8 @@ pub enum Stored {
         /// The bytes; nothing if it goes.
         bytes: Option<Bytes>,
     },
+    /// Nothing that is staged is of use: the hub does not know of it.
+    NothingStaged,
 }
 
 /// A cut that is being stored piece by piece.
@@ -116,12 +123,42 @@ impl Keep {
         Ok(damaged)
     }
 
-    /// The number of the next session: on disk, and higher than any before it. What was staged
-    /// belongs to the one before and goes.
-    pub async fn next_session(&self) -> Result<u64, Refusal> {
+    /// What the node says in a hello that is staged from sessions before.
+    pub fn staged(&self) -> Vec<Staged> {
+        let mut room = STAGED_BYTES_MAX;
+        let all = self.reader().resumable().into_iter();
+        let staged = all.map(|staged| Staged {
+            resource: staged.resource,
+            scope: staged.scope,
+            epoch: staged.epoch,
+            last: staged.last,
+            objects: staged.objects,
+            digest: staged.digest,
+        });
+        let fits = |staged: &Staged| {
+            let mut scope = Vec::new();
+            staged.scope.encode(&mut scope);
+            let bytes = scope.len() + staged.last.as_str().len() + STAGED_REST_BYTES;
+            let left = room.checked_sub(bytes);
+            room = left.unwrap_or(room);
+            left.is_some()
+        };
+        staged.filter(fits).take(STAGED_MAX).collect()
+    }
+
+    /// Discards everything that is staged but this.
+    pub async fn unstage_all_but(&self, kept: &[Staged]) -> Result<(), Refusal> {
         for (resource, scope) in self.reader().staged() {
-            self.replica.unstage(resource, Some(scope)).await?;
+            let mut kept = kept.iter();
+            if !kept.any(|staged| staged.resource == resource && staged.scope == scope) {
+                self.replica.unstage(resource, Some(scope)).await?;
+            }
         }
+        Ok(())
+    }
+
+    /// The number of the next session: on disk, and higher than any before it.
+    pub async fn next_session(&self) -> Result<u64, Refusal> {
         let before = self.reader().document(SESSION);
         let before = before.ok().flatten().and_then(|bytes| {
             let digits = std::str::from_utf8(&bytes).ok()?;
@@ -154,6 +191,10 @@ impl Keep {
             } => {
                 self.replica.put_document(&name, bytes).await?;
                 Ok(number)
+            }
+            Stored::NothingStaged => {
+                self.unstage_all_but(&[]).await?;
+                Ok(0)
             }
         }
     }
@@ -315,9 +356,16 @@ impl Kept for Keep {
     }
 
     fn each(&self, resource: &Resource, look: &mut dyn FnMut(&Header)) {
-        for row in self.reader().rows(resource) {
-            look(&row.header);
-        }
+        self.reader().each(resource, look);
+    }
+
+    fn each_staged(
+        &self,
+        resource: &Resource,
+        scope: &Scope,
+        look: &mut dyn FnMut(&Header),
+    ) -> bool {
+        self.reader().each_staged(resource, scope, look)
     }
 }
 

@@ -13,7 +13,7 @@ use host::websocket::{CloseCode, Pump, Reader, Received, Socket};
 use store::replica::Refusal;
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use wire::frame::{Bye, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, frames};
-use wire::session::{Ended, Receiver, Task};
+use wire::session::{Ended, RESUMES, Receiver, Task};
 
 use crate::keep::{Begun, Keep, Stored};
 use crate::status::Status;
@@ -57,6 +57,11 @@ impl Closed {
             Self::NotStored(_) => "not-stored",
             Self::Stopping => "stopping",
         }
+    }
+
+    /// Whether the path is at fault.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost(_) | Self::Ended(Ended::Silent { .. }))
     }
 
     /// What the hub is told, if there is a point in that.
@@ -242,6 +247,10 @@ where
             Task::Welcome(welcome) => {
                 let now = self.times.clock().wall();
                 self.status.welcomed(&welcome, now);
+                if welcome.features & RESUMES == 0 {
+                    // Nothing was delivered yet: this comes first.
+                    self.queue.push_back(Stored::NothingStaged);
+                }
             }
             // Nothing is reported and no stream is open yet.
             Task::Reported(_) | Task::Stream { .. } => {}

@@ -13,7 +13,7 @@ use store::disk::lossy::LossyDisk;
 use store::replica::Refusal;
 use store::{Options, Replica};
 use wire::frame::{Hello, Holding};
-use wire::session::{PROTOCOL_NEWEST, PROTOCOL_OLDEST};
+use wire::session::{FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST};
 
 use crate::around::Around;
 use crate::client::Client;
@@ -331,14 +331,25 @@ impl Running {
                 return Ok(());
             }
         };
+        let staged = self.keep.staged();
+        let kept = staged.clone();
+        let unstaged = self.ask(machine, around, move |keep| {
+            at_once(keep.unstage_all_but(&kept))
+        })?;
+        if unstaged.is_err() {
+            around.seen.note("not stored");
+            self.come_back(Attempt::SentAway { wait: STORE_WAIT }, around);
+            return Ok(());
+        }
         let hello = Hello {
             oldest: PROTOCOL_OLDEST,
             newest: PROTOCOL_NEWEST,
             session,
-            features: 0,
+            features: FEATURES,
             program: "sim".into(),
             holdings: self.keep.holdings(),
             machine: wire::frame::Machine::default(),
+            staged,
         };
         let link = around.open(machine.number, hub);
         let talk = Talk::new(link, hello, self.times.now());

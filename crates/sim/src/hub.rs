@@ -106,6 +106,7 @@ impl Place {
             steps_max: around.chance.pick(&[6, 60]),
             past_bytes_max: around.chance.pick(&[2_000, 1_000_000]),
             recent_bytes_max: 4_000,
+            ..Limits::default()
         };
         let times = Times::new(self.clock.clone());
         let (hub, happenings) = Hub::new(times.clone(), policy, epoch, limits);

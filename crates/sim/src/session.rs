@@ -8,7 +8,7 @@ use cloud::talk::Desk;
 use wire::frame::{Bye, FIRST_MESSAGE_BYTES_MAX, Frame, Hello, MESSAGE_BYTES_MAX, Reason, frames};
 use wire::outbox::{Settled, Source};
 use wire::session::{
-    Ended, Happening, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Patience, Sender, Terms, greet,
+    Ended, FEATURES, Happening, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Patience, Sender, Terms, greet,
 };
 use wire::window::Limits;
 
@@ -169,7 +169,7 @@ impl Talk {
         let terms = Terms {
             oldest: PROTOCOL_OLDEST,
             newest: PROTOCOL_NEWEST,
-            features: 0,
+            features: FEATURES,
             hub: format!("hub{}", hub.number()).into(),
             heartbeat_seconds: 30,
             window: LIMITS.deliveries as u64,
@@ -196,7 +196,12 @@ impl Talk {
             node,
             number,
             bell,
-            sender: Sender::new(welcome, hello.holdings, (LIMITS, Patience::HUB), now),
+            sender: Sender::new(
+                welcome,
+                (hello.holdings, hello.staged),
+                (LIMITS, Patience::HUB),
+                now,
+            ),
             voids: false,
             epoch: hub.hub.look(|cache| cache.epoch()),
         })
@@ -296,7 +301,9 @@ impl Talk {
         }
         for happening in happenings {
             match &happening {
-                Happening::Settled(Settled::Reached { resource, version }) => {
+                Happening::Settled(Settled::Reached {
+                    resource, version, ..
+                }) => {
                     around.seen.note("reached");
                     let acked = (self.epoch, version.clone());
                     if around.disks[self.agent] == self.disk {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object::digest::Digest;
 use object::scope::Scope;
-use object::{Header, Resource, Standing, Version};
+use object::{Header, ObjectName, Resource, Standing, Version};
 
 use crate::files::Unreadable;
 use crate::reader::{ReadFailed, Reader};
 use crate::row::Row;
-use crate::table::shelf::key;
+use crate::table::shelf::{Over, Shelf, digest_of, key};
 use crate::table::{Holds, TableName};
 
 /// Where a node stands with a resource, and what it holds of it: all of it at one moment.
@@ -27,6 +27,23 @@ pub struct Holding {
     pub reached: Option<Version>,
     /// What it holds.
     pub scopes: Vec<Scope>,
+    /// How many objects these are.
+    pub objects: u64,
+    /// Their digest.
+    pub digest: Digest,
+}
+
+/// What is staged for a scope, all of it at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Staged {
+    /// The resource.
+    pub resource: Resource,
+    /// The scope.
+    pub scope: Scope,
+    /// Which history of the cluster its versions belong to.
+    pub epoch: u64,
+    /// The last name of it.
+    pub last: ObjectName,
     /// How many objects these are.
     pub objects: u64,
     /// Their digest.
@@ -104,6 +121,43 @@ impl Reader {
         staged
     }
 
+    /// What is staged and can be gone on with: content that does not depend on what is held, and
+    /// is not empty.
+    pub fn resumable(&self) -> Vec<Staged> {
+        let mut staged = Vec::new();
+        for slot in self.shared.tables(Holds::Staged) {
+            if slot.is_damaged() {
+                continue;
+            }
+            let resource = &slot.name.resource;
+            let table = slot.table.read();
+            let shelves = table.shelves().iter();
+            staged.extend(shelves.filter_map(|(_, shelf)| resumable(resource, shelf)));
+        }
+        staged
+    }
+
+    /// Looks at every object that is staged for a scope, by name. False if nothing is, or nothing
+    /// that can be gone on with. What looks must be quick: the writer waits for it.
+    pub fn each_staged(
+        &self,
+        resource: &Resource,
+        scope: &Scope,
+        look: &mut dyn FnMut(&Header),
+    ) -> bool {
+        let slot = self.shared.table(&TableName::staged(resource));
+        let Some(slot) = slot.filter(|slot| !slot.is_damaged()) else {
+            return false;
+        };
+        let table = slot.table.read();
+        let shelf = table.shelves().get(&key(scope));
+        let Some(shelf) = shelf.filter(|shelf| shelf.over == Over::Nothing) else {
+            return false;
+        };
+        shelf.rows().for_each(|row| look(&row.header));
+        true
+    }
+
     /// The bytes of a document.
     pub fn document(&self, name: &str) -> Result<Option<Bytes>, ReadFailed> {
         let documents = TableName::documents();
@@ -125,4 +179,16 @@ impl Reader {
         }
         Ok(Some(bytes?))
     }
+}
+
+fn resumable(resource: &Resource, shelf: &Shelf) -> Option<Staged> {
+    let last = shelf.rows().last()?.header.name.clone();
+    (shelf.over == Over::Nothing).then(|| Staged {
+        resource: resource.clone(),
+        scope: shelf.scope.clone(),
+        epoch: shelf.epoch,
+        last,
+        objects: shelf.len() as u64,
+        digest: digest_of(resource, shelf.rows()),
+    })
 }

@@ -223,6 +223,13 @@ impl<T> Window<T> {
         }
     }
 
+    /// What is on its way under this number.
+    pub fn get(&self, number: u64) -> Option<&T> {
+        let index = number.checked_sub(self.first)?;
+        let flight = self.flight.get(usize::try_from(index).ok()?);
+        flight.map(|flight| &flight.what)
+    }
+
     fn on_its_way(&mut self, number: u64) -> Option<&mut Flight<T>> {
         let index = number.checked_sub(self.first)?;
         self.flight.get_mut(usize::try_from(index).ok()?)
@@ -261,7 +268,13 @@ impl<T> Window<T> {
         Some(Step::Void { number, what })
     }
 
-    fn sent(&self) -> u64 {
+    /// Everything up to this number was acked.
+    pub fn acked(&self) -> u64 {
+        self.first - 1
+    }
+
+    /// The highest number that was sent.
+    pub fn sent(&self) -> u64 {
         self.first + self.flight.len() as u64 - 1
     }
 

@@ -10,6 +10,7 @@
 mod packed; // bytes -> few bytes, by what they are like
 mod past; // older versions, as differences that lead back
 mod recent; // what was asked for lately, unpacked
+mod made; // what was packed lately, to be sent
 mod table; // one resource: rows, ring, indexes, digest
 mod relist; // a list that is being read, beside what is there
 
@@ -25,11 +26,13 @@ use std::time::Instant;
 use bytes::Bytes;
 use object::{Change, Header, Object, ObjectName, Resource, Scope, Version};
 use parking_lot::Mutex;
+use wire::content::Content;
 use wire::digest::Digest;
-use wire::outbox::Source;
+use wire::outbox::{self, Source};
 use wire::ring::Ring;
 use wire::session::Compared;
 
+use made::{Key, Made};
 use past::Past;
 use recent::Recent;
 pub use relist::Relisted;
@@ -47,6 +50,8 @@ pub struct Limits {
     pub past_bytes_max: usize,
     /// Bytes of objects that are kept unpacked because they were asked for lately.
     pub recent_bytes_max: usize,
+    /// Bytes of what was packed lately to be sent. What is not here any more is packed again.
+    pub made_bytes_max: usize,
 }
 
 impl Default for Limits {
@@ -55,6 +60,7 @@ impl Default for Limits {
             steps_max: 4096,
             past_bytes_max: 64 * 1024 * 1024,
             recent_bytes_max: 4 * 1024 * 1024,
+            made_bytes_max: 4 * 1024 * 1024,
         }
     }
 }
@@ -126,6 +132,7 @@ pub struct Cache {
     tables: BTreeMap<Resource, Table>,
     past: Past,
     recent: Mutex<Recent>,
+    made: Mutex<Made>,
 }
 
 impl Cache {
@@ -136,6 +143,7 @@ impl Cache {
             tables: BTreeMap::new(),
             past: Past::new(limits.past_bytes_max),
             recent: Mutex::new(Recent::new(limits.recent_bytes_max)),
+            made: Mutex::new(Made::new(limits.made_bytes_max)),
             limits,
         }
     }
@@ -152,6 +160,7 @@ impl Cache {
         self.epoch = epoch;
         self.past = Past::new(self.limits.past_bytes_max);
         *self.recent.lock() = Recent::new(self.limits.recent_bytes_max);
+        *self.made.lock() = Made::new(self.limits.made_bytes_max);
         self.tables.values_mut().for_each(Table::clear);
     }
 
@@ -229,6 +238,7 @@ impl Cache {
         // What is kept only for those who need it must not stay a moment longer.
         if table.keep == Keep::Wanted {
             self.recent.get_mut().forget(&table.resource, name);
+            self.made.get_mut().forget(&table.resource, name);
         }
     }
 
@@ -383,6 +393,26 @@ impl Source for Cache {
 
     fn bytes(&self, resource: &Resource, header: &Header) -> Option<Bytes> {
         self.unpacked(self.known(resource)?, header)
+    }
+
+    fn content(
+        &self,
+        resource: &Resource,
+        header: &Header,
+        base: Option<&Header>,
+    ) -> Option<Content> {
+        // What went is not sent, however lately it was.
+        let row = self.known(resource)?.row(&header.name)?;
+        if row.header(&header.name).uid != header.uid {
+            return None;
+        }
+        let key = Key::new(resource, header, base);
+        if let Some(content) = self.made.lock().find(&key) {
+            return Some(content);
+        }
+        let content = outbox::content(self, resource, header, base)?;
+        self.made.lock().put(key, &content);
+        Some(content)
     }
 
     fn page(

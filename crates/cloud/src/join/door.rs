@@ -7,10 +7,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use bytes::Bytes;
 use host::http::head::Malformed;
 use host::http::{self, Opening, Post, Refused, Response};
 use host::listen::{Accepted, Stream};
-use host::websocket::{self, Socket};
+use host::quic;
+use host::websocket::{self, Role, Socket};
+use rustls::pki_types::CertificateDer;
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 use tracing::debug;
@@ -28,9 +31,9 @@ pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
 pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A node that opened a link.
-pub struct Linked {
+pub struct Linked<S = Stream> {
     /// The link.
-    pub socket: Socket<Stream>,
+    pub socket: Socket<S>,
     /// Who it is, by its certificate.
     pub peer: Peer,
     /// From where.
@@ -38,9 +41,9 @@ pub struct Linked {
 }
 
 /// What became of a connection.
-pub struct Entered {
+pub struct Entered<S = Stream> {
     /// The link, if it is one. Whoever takes it asks [`super::Revocations`] again at the hello.
-    pub link: Option<Linked>,
+    pub link: Option<Linked<S>>,
     /// What people should see in the cluster.
     pub happened: Option<Happening>,
 }
@@ -71,6 +74,80 @@ pub async fn enter<R: Records>(accepted: Accepted, desk: &Desk<R>) -> Entered {
             Entered::nothing()
         }
     }
+}
+
+/// Takes a QUIC stream, on which messages go at once: whoever may not have a link is told so by the
+/// end of the connection.
+pub fn enter_quic<R: Records>(accepted: quic::Accepted, desk: &Desk<R>) -> Entered<quic::Stream> {
+    let quic::Accepted {
+        stream,
+        peer,
+        remote,
+    } = accepted;
+    match judge(peer.as_ref(), desk) {
+        Ok(peer) => Entered {
+            link: Some(Linked {
+                socket: Socket::new(stream, Role::Server, Bytes::new()),
+                peer,
+                remote,
+            }),
+            happened: None,
+        },
+        Err(NotLinked { words, why, .. }) => {
+            stream.refuse(words);
+            let refused = |why| refused_link(peer.as_ref(), remote, why);
+            Entered {
+                link: None,
+                happened: why.map(refused),
+            }
+        }
+    }
+}
+
+/// Why a peer may not have a link.
+struct NotLinked {
+    status: u16,
+    words: &'static str,
+    /// Nothing where it is our fault.
+    why: Option<Why>,
+}
+
+/// Whether a peer may have a link.
+fn judge<R: Records>(
+    peer: Option<&CertificateDer<'static>>,
+    desk: &Desk<R>,
+) -> Result<Peer, NotLinked> {
+    let not = |status, words, why| {
+        Err(NotLinked {
+            status,
+            words,
+            why: Some(why),
+        })
+    };
+    match peer.map(Peer::read) {
+        Some(Ok(peer)) if !desk.revocations().refuses(&peer) => Ok(peer),
+        Some(Ok(_)) if desk.revocations().known().is_none() => Err(NotLinked {
+            status: 503,
+            words: NOT_READY,
+            why: None,
+        }),
+        Some(Ok(_)) => not(403, "the node is revoked", Why::Revoked),
+        Some(Err(_)) => {
+            let words = "the certificate is not one of a node";
+            not(403, words, Why::WrongCertificate)
+        }
+        None => {
+            let words = "a link needs a node's certificate";
+            not(401, words, Why::WrongCertificate)
+        }
+    }
+}
+
+fn refused_link(peer: Option<&CertificateDer<'static>>, remote: SocketAddr, why: Why) -> Happening {
+    debug!(%remote, %why, "a link was refused");
+    let node = peer.and_then(|peer| Peer::read(peer).ok());
+    let node = node.map(|peer| peer.node);
+    Happening::Refused { node, remote, why }
 }
 
 impl Entered {
@@ -119,9 +196,8 @@ async fn link<R: Records>(
     desk: &Desk<R>,
 ) -> Entered {
     let remote = accepted.remote;
-    let peer = accepted.peer.as_ref().map(Peer::read);
-    let (status, words, why) = match peer {
-        Some(Ok(peer)) if !desk.revocations().refuses(&peer) => {
+    let not = match judge(accepted.peer.as_ref(), desk) {
+        Ok(peer) => {
             let socket = upgrade(accepted.stream, opening).await;
             let link = socket.map(|socket| Linked {
                 socket,
@@ -133,32 +209,14 @@ async fn link<R: Records>(
                 happened: None,
             };
         }
-        Some(Ok(_)) if desk.revocations().known().is_none() => {
-            tell(accepted.stream, &refusal(503, NOT_READY, Some(SOON))).await;
-            return Entered::nothing();
-        }
-        Some(Ok(_)) => (403, "the node is revoked", Why::Revoked),
-        Some(Err(_)) => (
-            403,
-            "the certificate is not one of a node",
-            Why::WrongCertificate,
-        ),
-        None => (
-            401,
-            "a link needs a node's certificate",
-            Why::WrongCertificate,
-        ),
+        Err(not) => not,
     };
-    let node = accepted
-        .peer
-        .as_ref()
-        .and_then(|peer| Peer::read(peer).ok());
-    let node = node.map(|peer| peer.node);
-    tell(accepted.stream, &refusal(status, words, None)).await;
-    debug!(%remote, %why, "a link was refused");
+    let later = not.why.is_none().then_some(SOON);
+    tell(accepted.stream, &refusal(not.status, not.words, later)).await;
+    let peer = accepted.peer.as_ref();
     Entered {
         link: None,
-        happened: Some(Happening::Refused { node, remote, why }),
+        happened: not.why.map(|why| refused_link(peer, remote, why)),
     }
 }
 

@@ -25,7 +25,7 @@ use wire::join::NodeName;
 
 pub use authority::{LINK_CA, Serving};
 pub use desk::{Answer, Desk, Question};
-pub use door::{Entered, Linked, enter};
+pub use door::{Entered, Linked, enter, enter_quic};
 pub use records::{RecordError, Records};
 pub use revoked::{Revocations, Revoked};
 pub use signer::{Peer, Signer};

@@ -19,6 +19,7 @@ mod tests;
 pub use absence::Absence;
 pub use register::{Counts, REQUESTS_MAX, Register, run};
 pub use roll::{Next, Outcome, Roll, Step, Task};
+pub(crate) use text::micro;
 pub use text::{Condition, MARK, TAINT};
 
 /// Whether leases of nodes are kept alive.

@@ -12,8 +12,8 @@ use crate::sessions::NodeName;
 /// How often a lease is renewed. Nodes are spread over it by their names, so that as many are due
 /// in each moment.
 pub(super) const PERIOD: Duration = Duration::from_secs(25);
-/// Requests a second, on average: enough for ten thousand nodes. With more, leases are renewed later;
-/// with more than sixteen thousand they run out between, and a further hub is needed.
+/// Requests a second, on average: enough for ten thousand nodes. With more, leases are renewed
+/// later; with more than sixteen thousand they run out between, and a further hub is needed.
 const REQUESTS_PER_SECOND: u32 = 400;
 /// Requests that may follow each other at once.
 const REQUESTS_AT_ONCE: u32 = 40;

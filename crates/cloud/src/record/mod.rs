@@ -18,17 +18,23 @@ mod pace; // how fast
 mod request; // a word -> a request
 mod plan; // facts -> writes
 mod recorder; // writes -> requests
+mod books; // what a node held and holds -> what is to be said of single objects
+mod truth; // what the hub knows of its nodes
+mod scribe; // what happens in sessions -> words for the recorder
 
 use object::{ObjectName, Resource, Version};
 
 use crate::view::NodeName;
 
+pub use books::{Books, Said};
 pub use plan::{Counts, NODES_MAX, Next, OBJECTS_MAX, Outcome, Records};
 pub use recorder::{Recorder, definitions, install};
 pub use request::{Verb, Write};
+pub use scribe::Scribe;
 pub use summary::{Link, ResourceSummary, SetAside, Summary};
 pub use survey::Question;
 pub use text::{Found, RecordKind};
+pub use truth::HubTruth;
 
 /// Which objects have records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -103,5 +109,7 @@ pub trait Truth: Send + Sync {
     fn holdings(&self, after: Option<&NodeName>) -> Option<(NodeName, Vec<Holding>)>;
 }
 
+#[cfg(test)]
+mod books_tests;
 #[cfg(test)]
 mod tests;

@@ -130,11 +130,16 @@ impl Records {
         }
     }
 
+    /// There is reason for a survey: more may be wrong than is known.
+    pub fn want_survey(&mut self) {
+        self.survey.want();
+    }
+
     /// A node is deleted: its records are collected.
     pub fn node_gone(&mut self, node: &NodeName, now: Duration) {
         if self.mode != Mode::Off {
             self.doubt(node);
-            let name = ObjectName::new("", node.as_str());
+            let name = ObjectName::new("", node);
             self.say_node(node, Word::Nothing { name }, now);
         }
     }
@@ -232,7 +237,7 @@ impl Records {
         let node = found.node()?;
         let Some(uid) = found.uid() else {
             if gone {
-                let name = ObjectName::new("", node.as_str());
+                let name = ObjectName::new("", &node);
                 self.say_node(&node, Word::Nothing { name }, now);
             }
             return None;
@@ -319,7 +324,7 @@ impl Records {
         self.pending.objects() + self.pending.nodes()
     }
 
-    fn has_records(&self, resource: &Resource) -> bool {
+    pub(super) fn has_records(&self, resource: &Resource) -> bool {
         match self.mode {
             Mode::All => true,
             Mode::Node => !self.policy.shares(resource),

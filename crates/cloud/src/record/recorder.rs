@@ -49,6 +49,11 @@ impl Recorder {
         records.describe(resource, api_version, kind);
     }
 
+    /// Whether objects of a resource have records.
+    pub fn has_records(&self, resource: &Resource) -> bool {
+        self.records.lock().has_records(resource)
+    }
+
     /// See [`Records::holds`].
     pub fn holds(&self, node: &NodeName, holding: &Holding) {
         self.tell(|records, now| records.holds(node, holding, now));
@@ -62,6 +67,11 @@ impl Recorder {
     /// See [`Records::doubt`].
     pub fn doubt(&self, node: &NodeName) {
         self.tell(|records, _| records.doubt(node));
+    }
+
+    /// There is reason for a survey.
+    pub fn want_survey(&self) {
+        self.tell(|records, _| records.want_survey());
     }
 
     /// See [`Records::node_gone`].

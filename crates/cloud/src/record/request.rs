@@ -78,7 +78,7 @@ fn place(key: &Key, word: &Word) -> (RecordKind, ObjectName) {
             (RecordKind::of(name), record)
         }
         (Key::Object { node, .. } | Key::Node { node }, _) => {
-            (RecordKind::NodeSync, ObjectName::new("", node.as_str()))
+            (RecordKind::NodeSync, ObjectName::new("", node))
         }
     }
 }

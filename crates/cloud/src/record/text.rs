@@ -77,7 +77,7 @@ pub(super) fn record_name(node: &NodeName, uid: &str) -> Option<String> {
             && !text.is_empty()
     };
     let name = format!("{node}.{uid}");
-    let right = plain(uid) && node.as_str().split('.').all(plain) && name.len() <= NAME_BYTES_MAX;
+    let right = plain(uid) && node.split('.').all(plain) && name.len() <= NAME_BYTES_MAX;
     right.then_some(name)
 }
 
@@ -112,7 +112,7 @@ pub(super) fn object_status(version: &Version) -> Bytes {
 
 /// The body that creates a node's record.
 pub(super) fn node_record(node: &NodeName) -> Bytes {
-    let metadata = metadata(node, node.as_str());
+    let metadata = metadata(node, node);
     let body = json!({"apiVersion": API_VERSION, "kind": "NodeSync", "metadata": metadata});
     Bytes::from(body.to_string())
 }
@@ -124,8 +124,8 @@ pub(super) fn node_status(summary: &Summary) -> Bytes {
 
 fn metadata(node: &NodeName, name: &str) -> Value {
     let mut metadata = json!({ "name": name });
-    if node.as_str().len() <= LABEL_BYTES_MAX {
-        metadata["labels"] = json!({ NODE_LABEL: node.as_str() });
+    if node.len() <= LABEL_BYTES_MAX {
+        metadata["labels"] = json!({ NODE_LABEL: **node });
     }
     metadata
 }

@@ -134,7 +134,7 @@ impl Graph {
     /// An attachment is of this node, or of none.
     pub(super) fn attachment(&mut self, name: &ObjectName, node: &str, changed: &mut Changed) {
         let old = self.attachments.get(name);
-        if old.map_or("", NodeName::as_str) == node {
+        if old.map_or("", |old| &**old) == node {
             return;
         }
         let reference = Reference {

@@ -29,7 +29,6 @@
 //! Scopes that clients on a node ask for, as far as the cluster's permissions allow them, are to
 //! join in [`Views::scopes`].
 
-mod node; // a node's name
 mod policy; // which kinds every node holds whole
 mod inputs; // what can be relied on
 mod graph; // pods, volumes and attachments -> needs
@@ -41,11 +40,11 @@ use std::sync::Arc;
 use object::references::{Kind, Owned, PersistentVolume, Pod};
 use object::{Header, ObjectName, Range, Resource, Scope};
 
+pub use crate::sessions::NodeName;
 use graph::Graph;
 pub use inputs::Input;
 use inputs::{Inputs, Source};
 use needs::Reference;
-pub use node::NodeName;
 pub use policy::{OUR_GROUP, Policy, Refused, SHARED_MAX};
 
 /// Names that a pod may name. A kubelet would not start such a pod in a day; it gives nothing new
@@ -221,10 +220,10 @@ impl Views {
             return Some(self.whole.clone());
         }
         if *resource == self.pods {
-            return Some([Scope::of(Range::Node(node.to_shared()))].into());
+            return Some([Scope::of(Range::Node(Arc::clone(node)))].into());
         }
         if self.own.contains(resource) {
-            let name = ObjectName::new("", node.as_str());
+            let name = ObjectName::new("", node);
             return Some([Scope::of(Range::Name(name))].into());
         }
         let kind = *self.named.get(resource)?;

@@ -92,6 +92,18 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// What the system said about an address.
+    pub(crate) fn of(address: SocketAddr, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::AddrInUse => Self::InUse(address),
+            io::ErrorKind::AddrNotAvailable => Self::NotOurs(address),
+            io::ErrorKind::PermissionDenied => Self::Forbidden(address),
+            _ => Self::System { address, source },
+        }
+    }
+}
+
 /// A port that is ours.
 pub struct Listener {
     socket: TcpListener,
@@ -102,12 +114,7 @@ impl Listener {
     /// Takes the port. With port 0 the system chooses one, see [`Listener::address`].
     pub async fn bind(address: SocketAddr) -> Result<Self, Error> {
         let bound = TcpListener::bind(address).await;
-        let socket = bound.map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => Error::InUse(address),
-            io::ErrorKind::AddrNotAvailable => Error::NotOurs(address),
-            io::ErrorKind::PermissionDenied => Error::Forbidden(address),
-            _ => Error::System { address, source },
-        })?;
+        let socket = bound.map_err(|source| Error::of(address, source))?;
         let address = socket
             .local_addr()
             .map_err(|source| Error::System { address, source })?;

@@ -2,7 +2,7 @@
 
 use object::codec::{Malformed, Taker, put_number, put_text, put_version};
 use object::standing::Parts;
-use object::{Resource, Scope, Standing, Version};
+use object::{ObjectName, Resource, Scope, Standing, Version};
 
 use super::{cut, put_resource, take_resource};
 use crate::digest::Digest;
@@ -11,6 +11,8 @@ use crate::digest::Digest;
 pub const HOLDINGS_MAX: usize = 1024;
 /// Scopes of one resource that a node may hold.
 pub const SCOPES_MAX: usize = 16 * 1024;
+/// Scopes for which a node says that something is staged. What else is staged, it discards.
+pub const STAGED_MAX: usize = 256;
 
 /// A feature: the hub is to register the node in the cluster and to keep its lease alive, as a
 /// kubelet would.
@@ -33,10 +35,12 @@ pub struct Hello {
     pub holdings: Vec<Holding>,
     /// The machine that it runs on. An older agent does not say.
     pub machine: Machine,
+    /// What is staged there from sessions before. An older agent has nothing.
+    pub staged: Vec<Staged>,
 }
 
-/// What an agent tells of its machine, in the words of Kubernetes' labels. It is a claim: nothing is
-/// decided by it.
+/// What an agent tells of its machine, in the words of Kubernetes' labels. It is a claim: nothing
+/// is decided by it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Machine {
     /// What it is called.
@@ -45,6 +49,23 @@ pub struct Machine {
     pub os: Box<str>,
     /// Its processor, such as `arm64`.
     pub arch: Box<str>,
+}
+
+/// What is staged on a node for a scope: all that will be there up to a name, as it was once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Staged {
+    /// The resource.
+    pub resource: Resource,
+    /// The scope.
+    pub scope: Scope,
+    /// Which history of the cluster its versions belong to.
+    pub epoch: u64,
+    /// The last name of it.
+    pub last: ObjectName,
+    /// How many objects are staged.
+    pub objects: u64,
+    /// Their digest.
+    pub digest: Digest,
 }
 
 /// Where a node stands with a resource.
@@ -98,6 +119,8 @@ impl Hello {
             holding.encode(out);
         }
         self.machine.encode(out);
+        put_number(out, self.staged.len() as u64);
+        self.staged.iter().for_each(|staged| staged.encode(out));
     }
 
     pub(super) fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
@@ -114,6 +137,14 @@ impl Hello {
             true => Machine::default(),
             false => Machine::decode(taker)?,
         };
+        let count = match taker.is_empty() {
+            true => 0,
+            false => taker.number()?,
+        };
+        if count > STAGED_MAX as u64 {
+            return Err(Malformed);
+        }
+        let staged = (0..count).map(|_| Staged::decode(taker));
         Ok(Self {
             oldest,
             newest,
@@ -122,6 +153,7 @@ impl Hello {
             program,
             holdings,
             machine,
+            staged: staged.collect::<Result<_, _>>()?,
         })
     }
 }
@@ -189,6 +221,28 @@ impl Holding {
             standing,
             reached,
             scopes,
+            objects: taker.number()?,
+            digest: Digest::from_bytes(taker.exactly()?),
+        })
+    }
+}
+
+impl Staged {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_resource(out, &self.resource);
+        self.scope.encode(out);
+        put_number(out, self.epoch);
+        put_text(out, self.last.as_str());
+        put_number(out, self.objects);
+        out.extend_from_slice(&self.digest.to_bytes());
+    }
+
+    fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            resource: take_resource(taker)?,
+            scope: Scope::decode(taker)?,
+            epoch: taker.number()?,
+            last: taker.name()?,
             objects: taker.number()?,
             digest: Digest::from_bytes(taker.exactly()?),
         })

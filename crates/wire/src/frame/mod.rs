@@ -18,7 +18,8 @@ use crate::digest::Digest;
 
 pub use deliver::{Delivery, From, SMALL_BYTES};
 pub use hello::{
-    HOLDINGS_MAX, Hello, Holding, Machine, REGISTER_NODE, SCOPES_MAX, Welcome, common,
+    HOLDINGS_MAX, Hello, Holding, Machine, REGISTER_NODE, SCOPES_MAX, STAGED_MAX, Staged, Welcome,
+    common,
 };
 pub use report::{Form, KEY_BYTES_MAX, Queue, REPORT_BYTES_MAX, Report, Reported};
 pub use stream::{Cause, End, PURPOSE_BYTES_MAX, Said};

@@ -1,7 +1,7 @@
 //! What is held, bucket by bucket: the question and the answer.
 
-use object::Resource;
 use object::codec::{Malformed, Taker, put_number};
+use object::{Resource, Scope};
 
 use super::{put_resource, take_resource};
 use crate::difference::{BITS_MAX, ENTRIES_MAX, Entry};
@@ -15,6 +15,8 @@ pub struct Ask {
     pub bits: u32,
     /// The buckets whose entries are wanted; nothing if the digests of all are.
     pub entries_of: Option<Vec<usize>>,
+    /// The scope, if it is asked what is staged for it and not what is held.
+    pub staged: Option<Scope>,
 }
 
 /// What is held of a resource.
@@ -26,6 +28,8 @@ pub struct Tell {
     pub bits: u32,
     /// What was asked for.
     pub told: Told,
+    /// The scope, if this is what is staged for it.
+    pub staged: Option<Scope>,
 }
 
 /// An answer.
@@ -35,7 +39,7 @@ pub enum Told {
     Buckets(Vec<u64>),
     /// All entries in these buckets.
     Entries(Vec<usize>, Vec<Entry>),
-    /// There are too many to tell.
+    /// There are too many to tell, or nothing is staged that could be told of.
     TooMany,
 }
 
@@ -47,6 +51,7 @@ impl Ask {
         if let Some(which) = &self.entries_of {
             put_buckets(out, which);
         }
+        put_scope(out, self.staged.as_ref());
     }
 
     pub(super) fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
@@ -58,6 +63,7 @@ impl Ask {
                 1 => Some(take_buckets(taker)?),
                 _ => return Err(Malformed),
             },
+            staged: take_scope(taker)?,
         })
     }
 }
@@ -82,6 +88,7 @@ impl Tell {
             }
             Told::TooMany => put_number(out, 2),
         }
+        put_scope(out, self.staged.as_ref());
     }
 
     pub(super) fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
@@ -106,7 +113,25 @@ impl Tell {
             resource,
             bits,
             told,
+            staged: take_scope(taker)?,
         })
+    }
+}
+
+fn put_scope(out: &mut Vec<u8>, scope: Option<&Scope>) {
+    put_number(out, u64::from(scope.is_some()));
+    scope.into_iter().for_each(|scope| scope.encode(out));
+}
+
+/// An older end says nothing of a scope.
+fn take_scope(taker: &mut Taker<'_>) -> Result<Option<Scope>, Malformed> {
+    if taker.is_empty() {
+        return Ok(None);
+    }
+    match taker.number()? {
+        0 => Ok(None),
+        1 => Scope::decode(taker).map(Some),
+        _ => Err(Malformed),
     }
 }
 

@@ -38,6 +38,17 @@ fn holding(standing: Option<Standing>) -> Holding {
     }
 }
 
+fn staged(holding: &Holding) -> Staged {
+    Staged {
+        resource: holding.resource.clone(),
+        scope: scope(),
+        epoch: holding.epoch,
+        last: ObjectName::new("n", "z"),
+        objects: 7,
+        digest: holding.digest,
+    }
+}
+
 fn hello(holdings: Vec<Holding>) -> Hello {
     Hello {
         oldest: 1,
@@ -45,6 +56,7 @@ fn hello(holdings: Vec<Holding>) -> Hello {
         session: 99,
         features: 0,
         program: "holdfast 0.1.0".into(),
+        staged: holdings.iter().map(staged).collect(),
         holdings,
         machine: Machine {
             host: "shop-17".into(),
@@ -119,11 +131,17 @@ fn every_frame() -> Vec<Frame> {
 fn every_question() -> Vec<Frame> {
     let mut all = Vec::new();
     let resource = || Resource::new("", "pods");
-    for entries_of in [None, Some(vec![0, 3])] {
+    for (entries_of, staged) in [
+        (None, None),
+        (Some(vec![0, 3]), None),
+        (None, Some(scope())),
+        (Some(vec![0, 3]), Some(scope())),
+    ] {
         all.push(Frame::Ask(Ask {
             resource: resource(),
             bits: 7,
             entries_of,
+            staged,
         }));
     }
     let entry = Entry {
@@ -135,11 +153,14 @@ fn every_question() -> Vec<Frame> {
         Told::Entries(vec![1], vec![entry]),
         Told::TooMany,
     ] {
-        all.push(Frame::Tell(Tell {
-            resource: resource(),
-            bits: 1,
-            told,
-        }));
+        for staged in [None, Some(scope())] {
+            all.push(Frame::Tell(Tell {
+                resource: resource(),
+                bits: 1,
+                told: told.clone(),
+                staged,
+            }));
+        }
     }
     all
 }
@@ -314,12 +335,15 @@ fn a_length_beyond_the_message_is_refused() {
 
 #[test]
 fn an_older_agent_says_nothing_of_its_machine() {
-    let said = hello(vec![holding(None)]);
+    let mut said = hello(vec![holding(None)]);
+    said.staged = Vec::new();
     let (mut body, mut machine) = (Vec::new(), Vec::new());
     said.encode(&mut body);
     for text in [&said.machine.host, &said.machine.os, &said.machine.arch] {
         put_text(&mut machine, text);
     }
+    // Behind it stands that nothing is staged.
+    put_number(&mut machine, 0);
     assert!(body.ends_with(&machine));
     body.truncate(body.len() - machine.len());
     let read = Hello::decode(&mut Taker::new(&body)).unwrap();

@@ -4,9 +4,11 @@
 //! So these change only between cuts, and only where everything before is complete: what is wanted
 //! meanwhile waits for that.
 
+use std::sync::Arc;
+
 use object::{ObjectName, Range, Resource, Scope, Standing, Version};
 
-use super::start::{Cursor, How, Size, Starting};
+use super::start::{Cursor, Found, How, Size, Starting};
 use super::{Item, Source};
 use crate::cut;
 use crate::difference::Repairs;
@@ -30,6 +32,11 @@ pub(super) struct Follow {
     doubtful: Vec<Scope>,
     /// What it holds and is not kept up to date any more: it ends with the next Progress.
     ending: Vec<Scope>,
+    /// What of it ends with the cut that is being sent, though cuts before it are incomplete.
+    leaving: Vec<Scope>,
+    /// Scopes of which something was withheld when they were not wanted. They end, even if they
+    /// are wanted again by then: what the node has of them is not known.
+    revoked: Vec<Scope>,
     /// What is sent before it is held.
     starting: Vec<Starting>,
     /// What was staged, at least in part, and is not wanted any more.
@@ -42,6 +49,8 @@ pub(super) struct Follow {
     asking: bool,
     /// Whether a page was what came last: then a cut comes first.
     paged: bool,
+    /// What it held at the last Progress.
+    told: Arc<[Scope]>,
 }
 
 impl Follow {
@@ -101,6 +110,51 @@ impl Follow {
         }
     }
 
+    /// Something is staged for a scope since a session before.
+    pub(super) fn found(&mut self, scope: &Scope, found: Option<Found>) {
+        if self.starting.iter().any(|start| start.scope == *scope) {
+            return;
+        }
+        let of_use = found.filter(|_| !self.held.contains(scope));
+        match of_use {
+            Some(found) => self.starting.push(Starting {
+                at: Cursor::Found(found),
+                staged: true,
+                ..Starting::new(scope, &Version::FIRST)
+            }),
+            None => self.unstaged.push(scope.clone()),
+        }
+    }
+
+    /// The next scope of which the node is to be asked what is staged for it, once everything up
+    /// to delivery `acked` of `sent` is on its disk. It counts as asked.
+    pub(super) fn ask_staged(&mut self, acked: u64, sent: u64) -> Option<(Scope, Found)> {
+        let (asking, doubtful, wanted) = (self.asking, &self.doubtful, &self.wanted);
+        // What is not wanted goes, and what is held may be all that is needed.
+        let waits = |scope: &Scope| !wanted.contains(scope) || (asking && doubtful.contains(scope));
+        for starting in &mut self.starting {
+            let Cursor::Found(found) = &mut starting.at else {
+                continue;
+            };
+            let last = *found.sent.get_or_insert(sent);
+            if last <= acked && !waits(&starting.scope) {
+                let found = found.clone();
+                starting.at = Cursor::Asked(found.last.clone());
+                return Some((starting.scope.clone(), found));
+            }
+        }
+        None
+    }
+
+    /// With these repairs, what is staged for a scope is what there was at `since`. Without any,
+    /// everything is sent anew.
+    pub(super) fn resume(&mut self, scope: &Scope, since: &Version, repairs: Option<Repairs>) {
+        let mut starting = self.starting.iter_mut();
+        if let Some(starting) = starting.find(|starting| starting.scope == *scope) {
+            starting.resume(since, repairs);
+        }
+    }
+
     /// The node is to be told how far it is, also where nothing changed for it.
     pub(super) fn tell_progress(&mut self) {
         self.progress_due = true;
@@ -122,6 +176,33 @@ impl Follow {
         let open = !self.doubtful.is_empty() || !self.ending.is_empty();
         let whole = self.standing.as_ref().is_none_or(|at| at.parts.is_empty());
         (!busy && !open && whole).then_some((self.standing.as_ref(), &self.held))
+    }
+
+    /// The scopes that it holds, or starts with.
+    pub(super) fn present(&self) -> impl Iterator<Item = &Scope> {
+        let starting = self.starting.iter().map(|starting| &starting.scope);
+        self.held.iter().chain(starting)
+    }
+
+    /// These scopes end, even if they are wanted again by then.
+    pub(super) fn revoke(&mut self, scopes: Vec<Scope>) {
+        for scope in scopes {
+            if !self.revoked.contains(&scope) {
+                self.revoked.push(scope);
+            }
+        }
+    }
+
+    /// The scopes that must end with the cut that is being sent, and were not to.
+    pub(super) fn leave(&mut self) -> Vec<Scope> {
+        let held = self.held.iter();
+        let more = held.filter(|scope| self.revoked.contains(scope));
+        let more: Vec<Scope> = more
+            .filter(|scope| !self.leaving.contains(scope))
+            .cloned()
+            .collect();
+        self.leaving.extend(more.iter().cloned());
+        more
     }
 
     /// What it holds cannot be relied on.
@@ -186,7 +267,7 @@ impl Follow {
                     standing.parts.show(aim, change.version().clone());
                 }
             }
-            (Item::Progress { to }, _) => {
+            (Item::Progress { to, .. }, _) => {
                 self.standing = Some(Standing::complete(to.clone()));
                 self.looked = None;
                 self.cut = None;
@@ -194,6 +275,9 @@ impl Follow {
                 // All of them were replaced or ended, or there would have been no Progress.
                 self.doubtful.clear();
                 self.ending.clear();
+                let leaving = std::mem::take(&mut self.leaving);
+                self.held.retain(|scope| !leaving.contains(scope));
+                self.revoked.retain(|scope| !leaving.contains(scope));
                 let shown = self
                     .starting
                     .extract_if(.., |starting| starting.at == Cursor::Shown);
@@ -206,10 +290,11 @@ impl Follow {
     /// The rest of the cut will not be sent: what it was to show, the next one shows.
     pub(super) fn abandon(&mut self) {
         self.cut = None;
+        self.leaving.clear();
         for starting in &mut self.starting {
             if starting.at == Cursor::Shown {
                 starting.at = Cursor::End;
-                // The node may have laid aside what it got of the reset.
+                // A node may keep what came of a reset where it keeps what is staged.
                 starting.staged = true;
             }
         }
@@ -243,17 +328,27 @@ impl Follow {
 
     /// What is wanted and not held is staged; what is staged and not wanted is not.
     fn settle_starts(&mut self, ring: &Ring) {
+        self.give_up();
         let wanted = &self.wanted;
-        let given_up = self
-            .starting
-            .extract_if(.., |starting| !wanted.contains(&starting.scope));
-        let staged = given_up.filter(|starting| starting.staged);
-        self.unstaged.extend(staged.map(|starting| starting.scope));
         for scope in wanted {
             let starts = self.starting.iter().any(|start| start.scope == *scope);
             // What is ending, ends first.
             if !starts && !self.held.contains(scope) && !self.ending.contains(scope) {
                 self.starting.push(Starting::new(scope, ring.now()));
+            }
+        }
+    }
+
+    /// What is not wanted is not staged. What is being shown ends when it is held.
+    pub(super) fn give_up(&mut self) {
+        let wanted = &self.wanted;
+        let given_up = self.starting.extract_if(.., |starting| {
+            !wanted.contains(&starting.scope) && starting.at != Cursor::Shown
+        });
+        for starting in given_up {
+            self.revoked.retain(|scope| *scope != starting.scope);
+            if starting.staged {
+                self.unstaged.push(starting.scope);
             }
         }
     }
@@ -303,11 +398,12 @@ impl Follow {
         let Ok(changes) = cut::changes(ring, &self.held, &from, to) else {
             return Vec::new();
         };
-        let mut items: Vec<Item> = changes.into_iter().map(Item::Change).collect();
+        let changes: Vec<Item> = changes.into_iter().map(Item::Change).collect();
+        let mut items = self.withheld(changes);
         for starting in &mut self.starting {
             items.extend(starting.reset((resource, source), ring));
         }
-        let ends = self.ending.iter().cloned();
+        let ends = self.ending.iter().chain(&self.leaving).cloned();
         items.extend(ends.map(|scope| Item::End { scope }));
         if items.is_empty() && from.parts.is_empty() {
             self.looked = self.standing.is_some().then(|| to.clone());
@@ -318,23 +414,42 @@ impl Follow {
         self.cut = Some(to.clone());
         self.reached = Some(to.clone());
         items.insert(0, Item::Cut { aim: to.clone() });
-        items.push(Item::Progress { to: to.clone() });
+        items.push(Item::Progress {
+            to: to.clone(),
+            scopes: self.holds_then(),
+        });
         items
     }
 
-    /// What is held and not wanted ends with the next cut, unless one before it is incomplete: what
-    /// the node has of that follows from the scopes for which it was made.
+    /// What the node holds at the end of the cut. It is seldom something else than before.
+    fn holds_then(&mut self) -> Arc<[Scope]> {
+        let shown = self.starting.iter().filter(|it| it.at == Cursor::Shown);
+        let scopes = self.held.iter().chain(shown.map(|it| &it.scope));
+        if !scopes.clone().eq(self.told.iter()) {
+            self.told = scopes.cloned().collect();
+        }
+        Arc::clone(&self.told)
+    }
+
+    /// What is held and not wanted ends with the next cut. If one before it is incomplete, it still
+    /// counts until then: what the node has of that follows from the scopes for which it was made.
     fn settle_ends(&mut self) {
         let complete = self
             .standing
             .as_ref()
             .is_none_or(|standing| standing.parts.is_empty());
-        if complete {
-            let wanted = &self.wanted;
-            let unwanted = |scope: &mut Scope| !wanted.contains(scope);
-            self.ending.extend(self.held.extract_if(.., unwanted));
-            self.ending.extend(self.doubtful.extract_if(.., unwanted));
+        let (wanted, revoked) = (&self.wanted, &mut self.revoked);
+        let unwanted = |scope: &Scope| !wanted.contains(scope) || revoked.contains(scope);
+        if !complete {
+            let leaving = self.held.iter().filter(|scope| unwanted(scope));
+            self.leaving = leaving.cloned().collect();
+            return;
         }
+        let held = self.held.extract_if(.., |scope| unwanted(scope));
+        self.ending.extend(held);
+        let doubtful = self.doubtful.extract_if(.., |scope| unwanted(scope));
+        self.ending.extend(doubtful);
+        revoked.retain(|scope| !self.ending.contains(scope));
     }
 }
 

@@ -6,7 +6,9 @@
 
 mod follow; // one resource: where the node stands, what is next
 mod look; // what it tells of itself
+mod resume; // what is staged since before
 mod start; // a scope that starts, or is put right
+mod withhold; // what is not sent, since it is not wanted any more
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,6 +25,8 @@ use crate::frame::{Delivery, Fault, Frame, From};
 use crate::ring::Ring;
 use crate::window::{Fate, Limits, NotSent, Step, Why, Window};
 use follow::Follow;
+pub(crate) use start::Found;
+use withhold::may_go_again;
 
 /// What is there to be sent: the hub's objects, or those of a pool's leader.
 pub trait Source {
@@ -32,6 +36,16 @@ pub trait Source {
     fn epoch(&self) -> u64;
     /// The bytes of an object at exactly this version, if they are still there.
     fn bytes(&self, resource: &Resource, header: &Header) -> Option<Bytes>;
+    /// The same as they are sent, as the difference from another version if there is a base. One
+    /// that has many nodes makes it once for all of them.
+    fn content(
+        &self,
+        resource: &Resource,
+        header: &Header,
+        base: Option<&Header>,
+    ) -> Option<Content> {
+        content(self, resource, header, base)
+    }
     /// The next objects of a scope, by name: those after this name, and not too many.
     fn page(
         &self,
@@ -45,7 +59,7 @@ pub trait Source {
 #[derive(Debug)]
 pub struct Outbox {
     window: Window<Sent>,
-    follows: BTreeMap<Resource, Follow>,
+    follows: Follows,
     /// The cut, or the page, that is being sent.
     queue: VecDeque<Item>,
     /// Whose it is.
@@ -53,6 +67,8 @@ pub struct Outbox {
     /// Whether bytes were missing that are still the newest.
     starved: bool,
 }
+
+type Follows = BTreeMap<Resource, Follow>;
 
 /// Something to be sent.
 #[derive(Debug, Clone)]
@@ -65,7 +81,7 @@ enum Item {
     Object(Arc<Header>),
     Drop { name: ObjectName },
     End { scope: Scope },
-    Progress { to: Version },
+    Progress { to: Version, scopes: Arc<[Scope]> },
 }
 
 /// What is needed to send something once more, and to know what an ack means.
@@ -84,6 +100,8 @@ pub enum Settled {
         resource: Resource,
         /// The version.
         version: Version,
+        /// The scopes that it holds at this version.
+        scopes: Arc<[Scope]>,
     },
     /// The node could not take this object. It is set aside.
     SetAside {
@@ -125,12 +143,14 @@ impl Outbox {
             .insert(resource, Follow::new(standing, reached, held));
     }
 
-    /// The node is to hold these scopes of a resource from now on.
+    /// The node is to hold these scopes of a resource from now on. Of others it is sent nothing
+    /// more.
     pub fn want(&mut self, resource: &Resource, scopes: &[Scope]) {
         self.follows
             .entry(resource.clone())
             .or_default()
             .want(scopes);
+        self.take_back(resource);
     }
 
     /// The node is asked what it holds of a resource: until [`Outbox::repair`] is told what came of
@@ -179,8 +199,9 @@ impl Outbox {
     /// Takes an ack.
     pub fn ack(&mut self, number: u64) -> Result<Vec<Settled>, NotSent> {
         let settled = self.window.ack(number)?.into_iter();
+        let follows = &self.follows;
         Ok(settled
-            .filter_map(|(sent, fate)| meaning(sent, fate))
+            .filter_map(|(sent, fate)| meaning(sent, fate, follows))
             .collect())
     }
 
@@ -198,7 +219,8 @@ impl Outbox {
         now: Duration,
     ) -> Result<Option<Frame>, Broken> {
         let step = self.window.reject(number, fault, now)?;
-        let said = step.map(|step| said_again(step, source)).transpose()?;
+        let said = step.map(|step| said_again(step, source, &mut self.follows));
+        let said = said.transpose()?;
         Ok(self.noted(said))
     }
 
@@ -209,8 +231,9 @@ impl Outbox {
         now: Duration,
         answered: Duration,
     ) -> Result<Option<Frame>, Broken> {
-        let due = self.window.due(now, answered);
-        let said = due.map(|step| said_again(step, source)).transpose()?;
+        let step = self.window.due(now, answered);
+        let said = step.map(|step| said_again(step, source, &mut self.follows));
+        let said = said.transpose()?;
         Ok(self.noted(said))
     }
 
@@ -307,12 +330,16 @@ pub enum Broken {
 }
 
 /// What is said about a delivery that was not taken. Only an object can be given up.
-fn said_again(step: Step<'_, Sent>, source: &impl Source) -> Result<Frame, Broken> {
+fn said_again(
+    step: Step<'_, Sent>,
+    source: &impl Source,
+    follows: &mut Follows,
+) -> Result<Frame, Broken> {
     let (number, what, again) = match step {
         Step::Again { number, what } => (number, what, true),
         Step::Void { number, what } => (number, what, false),
     };
-    let delivery = again
+    let delivery = (again && may_go_again(what, follows))
         .then(|| delivery(what, source, Whole::Always))
         .flatten();
     let object = matches!(
@@ -373,6 +400,20 @@ fn put(
     base: Option<&Header>,
     source: &impl Source,
 ) -> Option<Delivery> {
+    Some(Delivery::Put {
+        name: header.name.clone(),
+        content: source.content(resource, header, base)?,
+    })
+}
+
+/// An object's bytes as they are sent, made anew; nothing if they are gone. Where only the base
+/// is, the object is sent whole.
+pub fn content<S: Source + ?Sized>(
+    source: &S,
+    resource: &Resource,
+    header: &Header,
+    base: Option<&Header>,
+) -> Option<Content> {
     let bytes = source.bytes(resource, header)?;
     let base = base.and_then(|base| Some((base, source.bytes(resource, base)?)));
     let base = base.as_ref().map(|(header, bytes)| {
@@ -382,20 +423,21 @@ fn put(
         });
         (form, &bytes[..])
     });
-    Some(Delivery::Put {
-        name: header.name.clone(),
-        content: Content::new(&bytes, base),
-    })
+    Some(Content::new(&bytes, base))
 }
 
-fn meaning(sent: Sent, fate: Fate) -> Option<Settled> {
+fn meaning(sent: Sent, fate: Fate, follows: &Follows) -> Option<Settled> {
     let Sent { resource, item } = sent;
     match (item, fate) {
-        (Item::Progress { to: version }, Fate::Delivered) => {
-            Some(Settled::Reached { resource, version })
-        }
+        (Item::Progress { to, scopes }, Fate::Delivered) => Some(Settled::Reached {
+            resource,
+            version: to,
+            scopes,
+        }),
         (Item::Change(Change::Put { header, .. }) | Item::Object(header), Fate::Void(why)) => {
-            let name = header.name.clone();
+            // What is not wanted any more is missed by nobody.
+            let follow = follows.get(&resource)?;
+            let name = follow.wants(&header).then(|| header.name.clone())?;
             Some(Settled::SetAside {
                 resource,
                 name,

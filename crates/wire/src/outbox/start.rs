@@ -9,6 +9,7 @@ use object::{Header, ObjectName, Range, Resource, Scope, Standing, Version};
 use super::{Item, Source};
 use crate::cut;
 use crate::difference::Repairs;
+use crate::digest::Digest;
 use crate::frame::From;
 use crate::ring::Ring;
 
@@ -23,6 +24,9 @@ const SMALL_TOGETHER: Size = Size {
     objects: 512,
     bytes: 512 * 1024,
 };
+
+/// Objects that are put right at once in what is staged. The next ones follow in another page.
+const MENDED_MAX: usize = 128;
 
 /// How much a scope has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -78,10 +82,47 @@ pub(super) enum How {
 pub(super) enum Cursor {
     Start,
     After(ObjectName),
+    /// Something is staged, and it is not known whether it is right.
+    Found(Found),
+    /// The node is being asked what is staged, up to this name or all of it.
+    Asked(Option<ObjectName>),
+    /// This makes of what is staged what there was then, up to this name or all of it.
+    Mending(Option<ObjectName>, Repairs),
     /// All of it was staged, or needs not be.
     End,
     /// The cut that shows it is being sent.
     Shown,
+}
+
+/// What is staged for a scope, as far as that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The last name of it; nothing if it is all that the scope has.
+    pub(crate) last: Option<ObjectName>,
+    /// The digest of it, if the node has told.
+    pub(crate) digest: Option<Digest>,
+    /// The last delivery of it: before it is stored, there is no point in asking. Nothing where
+    /// that is not known yet.
+    pub(super) sent: Option<u64>,
+}
+
+impl Found {
+    /// What a node says in its hello: nothing is on its way there.
+    pub(super) fn told(last: ObjectName, digest: Digest) -> Self {
+        Self {
+            last: Some(last),
+            digest: Some(digest),
+            sent: Some(0),
+        }
+    }
+
+    fn lost(last: Option<ObjectName>) -> Self {
+        Self {
+            last,
+            digest: None,
+            sent: None,
+        }
+    }
 }
 
 impl Starting {
@@ -95,12 +136,35 @@ impl Starting {
         }
     }
 
-    /// Everything is sent anew.
+    /// What happened since is not known any more. What is staged is compared with what there is
+    /// now; everything else is sent anew.
     pub(super) fn restart(&mut self, since: &Version) {
-        let staged = self.staged;
+        let staged = matches!(self.how, How::Staged);
+        let at = match std::mem::replace(&mut self.at, Cursor::Start) {
+            // These are compared with what there is when the node has told what it has.
+            at @ (Cursor::Found(_) | Cursor::Asked(_)) => at,
+            Cursor::After(last) => Cursor::Found(Found::lost(Some(last))),
+            Cursor::Mending(last, _) => Cursor::Found(Found::lost(last)),
+            Cursor::End | Cursor::Shown if staged => Cursor::Found(Found::lost(None)),
+            Cursor::Start | Cursor::End | Cursor::Shown => Cursor::Start,
+        };
         *self = Self {
-            staged,
+            at,
+            staged: self.staged,
             ..Self::new(&self.scope, since)
+        };
+    }
+
+    /// With these repairs, what is staged is what there was at `since`. Without any, everything is
+    /// sent anew. Nothing comes of it where the node was not asked.
+    pub(super) fn resume(&mut self, since: &Version, repairs: Option<Repairs>) {
+        let Cursor::Asked(last) = &self.at else {
+            return;
+        };
+        self.since = since.clone();
+        self.at = match repairs {
+            Some(repairs) => Cursor::Mending(last.clone(), repairs),
+            None => Cursor::Start,
         };
     }
 
@@ -119,9 +183,14 @@ impl Starting {
         (resource, source): (&Resource, &impl Source),
         with_cut: &mut Size,
     ) -> Vec<Item> {
+        let mended = self.mended();
+        if !mended.is_empty() {
+            return mended;
+        }
         let (after, from) = match &self.at {
             Cursor::Start => (None, From::Nothing),
             Cursor::After(name) => (Some(name), From::Staged),
+            Cursor::Found(_) | Cursor::Asked(_) | Cursor::Mending(..) => return Vec::new(),
             Cursor::End | Cursor::Shown => return Vec::new(),
         };
         let page = source.page(resource, &self.scope, after);
@@ -144,6 +213,33 @@ impl Starting {
             None => Cursor::End,
         };
         items.extend(page.into_iter().map(Item::Object));
+        items
+    }
+
+    /// The next page of what is put right in what is staged. After the last one, what is not
+    /// staged yet follows.
+    fn mended(&mut self) -> Vec<Item> {
+        let Cursor::Mending(last, left) = &mut self.at else {
+            return Vec::new();
+        };
+        let mut items = Vec::new();
+        while items.len() < MENDED_MAX
+            && let Some((name, end)) = left.pop_first()
+        {
+            items.push(match end {
+                Some(header) => Item::Object(header),
+                None => Item::Drop { name },
+            });
+        }
+        if items.is_empty() {
+            self.at = match last.take() {
+                Some(last) => Cursor::After(last),
+                None => Cursor::End,
+            };
+            return items;
+        }
+        let (scope, from) = (self.scope.clone(), From::Staged);
+        items.insert(0, Item::Stage { scope, from });
         items
     }
 

@@ -15,8 +15,28 @@ use crate::outbox::Outbox;
 pub(super) struct Question {
     bits: u32,
     about: About,
-    /// When it was asked.
-    asked: Duration,
+    asked: Asked,
+}
+
+/// When something was asked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked(Duration);
+
+impl Asked {
+    /// It is asked now.
+    pub(super) fn at(now: Duration) -> Self {
+        Self(now)
+    }
+
+    /// Whether it is to be asked again: the node answered to a ping that was sent later, and not to
+    /// this. Then it counts as asked now.
+    pub(super) fn is_due(&mut self, now: Duration, answered: Duration) -> bool {
+        let due = answered > self.0 && now >= self.0 + ASK_AGAIN;
+        if due {
+            self.0 = now;
+        }
+        due
+    }
 }
 
 /// How long an answer may take on a link that is alive, before it is asked for again.
@@ -57,7 +77,7 @@ impl Question {
         Self {
             bits: difference::bits_for(objects),
             about: About::Buckets { sure },
-            asked: now,
+            asked: Asked::at(now),
         }
     }
 
@@ -71,17 +91,13 @@ impl Question {
             resource: resource.clone(),
             bits: self.bits,
             entries_of,
+            staged: None,
         })
     }
 
-    /// Whether it is to be asked again: the node answered to a ping that was sent later, and not to
-    /// this. Then it counts as asked now.
+    /// Whether it is to be asked again. Then it counts as asked now.
     pub(super) fn is_due(&mut self, now: Duration, answered: Duration) -> bool {
-        let due = answered > self.asked && now >= self.asked + ASK_AGAIN;
-        if due {
-            self.asked = now;
-        }
-        due
+        self.asked.is_due(now, answered)
     }
 
     /// Whether nothing may be wrong at all.

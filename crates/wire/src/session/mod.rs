@@ -7,6 +7,9 @@
 mod pulse; // whether the other end is there
 mod greet; // the first words, and whether there is a session
 mod compare; // what a node is asked to find out what it holds
+mod pace; // how often it is asked
+mod resume; // what it is asked about what is staged there
+mod news; // what is told of a session
 mod sender; // the end that sends deliveries
 mod receiver; // the end that stores them
 
@@ -15,14 +18,21 @@ use crate::outbox::Broken;
 use crate::{inbox, report};
 
 pub use greet::{Terms, greet};
+pub use news::{Counts, Happening, Standings};
 pub use pulse::Patience;
 pub use receiver::{Kept, Receiver, Task};
-pub use sender::{Compared, Counts, Happening, Sender, Standings};
+pub use sender::{Compared, Sender};
 
 /// The oldest protocol that is spoken here.
 pub const PROTOCOL_OLDEST: u64 = 1;
 /// The newest.
 pub const PROTOCOL_NEWEST: u64 = 1;
+
+/// The hub goes on with what is staged at a node since before, or has it discarded. With a hub that
+/// does not, the node discards it itself.
+pub const RESUMES: u64 = 2;
+/// What is understood here beyond the protocol, a bit for each.
+pub const FEATURES: u64 = RESUMES;
 
 /// Why a session ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use object::{Header, Resource};
+use object::{Header, Resource, Scope};
 
 use super::Ended;
 use super::pulse::{Beat, Patience, Pulse};
@@ -20,6 +20,14 @@ pub trait Kept: Held {
     fn digest(&self) -> Digest;
     /// Looks at every object that it holds of a resource.
     fn each(&self, resource: &Resource, look: &mut dyn FnMut(&Header));
+    /// Looks at everything that is staged for a scope. False if nothing is, or nothing that could
+    /// be gone on with.
+    fn each_staged(
+        &self,
+        resource: &Resource,
+        scope: &Scope,
+        look: &mut dyn FnMut(&Header),
+    ) -> bool;
 }
 
 /// A session with a hub.
@@ -263,32 +271,41 @@ fn ping(number: u64, kept: &impl Kept) -> Frame {
     }
 }
 
-/// What is told of what is held.
+/// What is told of what is held, or staged.
 fn tell(ask: Ask, kept: &impl Kept) -> Tell {
     let Ask {
         resource,
         bits,
         entries_of,
+        staged,
     } = ask;
-    let mut buckets = difference::Buckets::new(&resource, bits);
+    let each = |look: &mut dyn FnMut(&Header)| match &staged {
+        Some(scope) => kept.each_staged(&resource, scope, look),
+        None => {
+            kept.each(&resource, look);
+            true
+        }
+    };
     let told = match entries_of {
         None => {
-            kept.each(&resource, &mut |header| buckets.add(header));
-            Told::Buckets(buckets.digests())
+            let mut buckets = difference::Buckets::new(&resource, bits);
+            let there = each(&mut |header| buckets.add(header));
+            there.then(|| Told::Buckets(buckets.digests()))
         }
-        Some(which) => match difference::Entries::new(&resource, (bits, &which)) {
-            None => Told::TooMany,
-            Some(mut entries) => {
-                kept.each(&resource, &mut |header| entries.add(header));
-                let found = entries.found();
-                found.map_or(Told::TooMany, |found| Told::Entries(which, found))
-            }
-        },
+        Some(which) => {
+            let entries = difference::Entries::new(&resource, (bits, &which));
+            entries.and_then(|mut entries| {
+                let there = each(&mut |header| entries.add(header));
+                let found = entries.found().filter(|_| there)?;
+                Some(Told::Entries(which, found))
+            })
+        }
     };
     Tell {
-        resource,
         bits,
-        told,
+        told: told.unwrap_or(Told::TooMany),
+        staged,
+        resource,
     }
 }
 

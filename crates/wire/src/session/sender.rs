@@ -8,14 +8,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use object::{Header, Resource, Scope, Version};
+use object::{Header, Resource, Scope};
 
 use super::Ended;
 use super::compare::{Outcome, Question};
+use super::news::{Counts, Happening, Standings};
+use super::pace::Pace;
 use super::pulse::{Beat, Patience, Pulse};
+use super::resume::{Nonsense, Resumption};
 use crate::cut;
 use crate::digest::{Digest, Member};
-use crate::frame::{Frame, Holding, Report, Reported, Said, Tell, Welcome};
+use crate::frame::{Frame, Holding, Reported, Staged, Tell, Welcome};
 use crate::outbox::{Outbox, Settled, Source};
 use crate::report::{Collected, Taken};
 use crate::window::Limits;
@@ -27,9 +30,6 @@ pub trait Compared: Source {
     /// Everything in these scopes, each object once.
     fn headers(&self, resource: &Resource, scopes: &[Scope]) -> Vec<Arc<Header>>;
 }
-
-/// How often a node is asked what it holds because its digest is not the expected one, at most.
-const CHECK_EVERY: Duration = Duration::from_secs(60);
 
 /// How long a node may be busy before nothing new is sent to it for a moment, so that what it holds
 /// can be compared.
@@ -56,11 +56,15 @@ pub struct Sender {
     pulse: Pulse,
     /// What the node said that it holds, of resources that are not known here yet.
     unjudged: BTreeMap<Resource, Holding>,
+    /// What it said that is staged there, of the same.
+    staged: Vec<Staged>,
     questions: BTreeMap<Resource, Question>,
+    /// Questions about what is staged.
+    resumption: Resumption,
     /// What is said before any delivery.
     control: VecDeque<Frame>,
     reports: Collected,
-    checked: Option<Duration>,
+    pace: Pace,
     /// When it was last known whether the node holds what it should; first, when it began.
     compared: Duration,
     pause: Pause,
@@ -72,66 +76,11 @@ pub struct Sender {
     counts: Counts,
 }
 
-/// What was counted in a session.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Deliveries that were sent for the first time.
-    pub sent: u64,
-    /// Deliveries that were sent again.
-    pub again: u64,
-    /// Deliveries that the node rejected.
-    pub rejected: u64,
-    /// Deliveries that were given up.
-    pub void: u64,
-    /// Times the node was asked what it holds of a resource.
-    pub asked: u64,
-}
-
-/// Where a node stands with a resource, as far as this end knows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standings {
-    /// The resource.
-    pub resource: Resource,
-    /// Up to where it has everything, once what was sent is stored.
-    pub progress: Option<Version>,
-    /// How many scopes it is to hold.
-    pub scopes: usize,
-}
-
-/// Something that others want to know of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Happening {
-    /// An ack settled something.
-    Settled(Settled),
-    /// The node reports something.
-    Report(Report),
-    /// Something about a stream.
-    Stream {
-        /// Which one.
-        id: u64,
-        /// What is said of it.
-        said: Said,
-    },
-    /// What the node holds was compared: whether it is what it should be.
-    Compared {
-        /// Whether it is.
-        even: bool,
-    },
-    /// The node was told of a version that is not known here: this end is behind, or the cluster's
-    /// history is another one.
-    Ahead {
-        /// The resource.
-        resource: Resource,
-        /// The version.
-        reached: Version,
-    },
-}
-
 impl Sender {
-    /// A session on these terms, with a node that holds this.
+    /// A session on these terms, with a node that holds this, and has this staged.
     pub fn new(
         welcome: Welcome,
-        holdings: Vec<Holding>,
+        (holdings, staged): (Vec<Holding>, Vec<Staged>),
         (limits, patience): (Limits, Patience),
         now: Duration,
     ) -> Self {
@@ -145,10 +94,12 @@ impl Sender {
             outbox: Outbox::new(limits),
             pulse: Pulse::new(patience, now),
             unjudged: unjudged.collect(),
+            staged,
             questions: BTreeMap::new(),
+            resumption: Resumption::default(),
             control,
             reports,
-            checked: None,
+            pace: Pace::default(),
             compared: now,
             pause: Pause::No,
             starved_at: None,
@@ -163,6 +114,9 @@ impl Sender {
     pub fn view<S: AsRef<[Scope]>>(&mut self, view: &BTreeMap<Resource, S>) {
         for (resource, scopes) in view {
             self.outbox.want(resource, scopes.as_ref());
+        }
+        for frame in &mut self.control {
+            self.outbox.look_again(frame);
         }
     }
 
@@ -199,6 +153,10 @@ impl Sender {
             }
             Frame::Ack { number } => {
                 let settled = self.outbox.ack(number)?;
+                let aside = |settled: &Settled| matches!(settled, Settled::SetAside { .. });
+                if settled.iter().any(aside) {
+                    self.pace.set_aside();
+                }
                 Ok(settled.into_iter().map(Happening::Settled).collect())
             }
             Frame::Reject { number, fault, .. } => {
@@ -230,12 +188,14 @@ impl Sender {
         now: Duration,
     ) -> Result<(Option<Frame>, Vec<Happening>), Ended> {
         let happenings = self.judge(source, now);
+        let asked = self.resumption.begin((&mut self.outbox, source), now);
+        self.counts.asked += asked.len() as u64;
+        self.control.extend(asked);
         let frame = self.speak(source, now)?;
         if frame.is_some() {
             self.pulse.speak(now);
         }
-        let awaits = self.outbox.in_flight() > 0 || !self.questions.is_empty();
-        self.pulse.await_answer(awaits, now);
+        self.pulse.await_answer(self.awaits(), now);
         Ok((frame, happenings))
     }
 
@@ -261,6 +221,12 @@ impl Sender {
     /// How many deliveries are on their way.
     pub fn in_flight(&self) -> usize {
         self.outbox.in_flight()
+    }
+
+    /// Whether the node owes an ack or an answer.
+    pub fn awaits(&self) -> bool {
+        let asks = !self.questions.is_empty() || !self.resumption.is_empty();
+        self.outbox.in_flight() > 0 || asks
     }
 
     /// What was counted.
@@ -339,22 +305,29 @@ impl Sender {
 
     /// Judges what the node said that it holds, of resources that are known by now.
     fn judge(&mut self, source: &impl Compared, now: Duration) -> Vec<Happening> {
-        if self.unjudged.is_empty() {
+        if self.unjudged.is_empty() && self.staged.is_empty() {
             return Vec::new();
         }
         let outbox = &self.outbox;
-        let known = |resource: &Resource, _: &mut Holding| {
-            outbox.knows(resource) && source.ring(resource).is_some()
-        };
+        let known = |resource: &Resource| outbox.knows(resource) && source.ring(resource).is_some();
+        let staged: Vec<Staged> = self
+            .staged
+            .extract_if(.., |staged| known(&staged.resource))
+            .collect();
         let judged: Vec<Holding> = self
             .unjudged
-            .extract_if(.., known)
+            .extract_if(.., |resource, _| known(resource))
             .map(|(_, holding)| holding)
             .collect();
         let judged = judged.into_iter();
-        judged
-            .filter_map(|holding| self.judge_one(holding, source, now))
-            .collect()
+        let happenings = judged
+            .flat_map(|holding| self.judge_one(holding, source, now))
+            .collect();
+        // What is staged is of use or not, by what is held.
+        for staged in staged {
+            self.outbox.found(staged, source.epoch());
+        }
+        happenings
     }
 
     fn judge_one(
@@ -362,9 +335,11 @@ impl Sender {
         holding: Holding,
         source: &impl Compared,
         at: Duration,
-    ) -> Option<Happening> {
+    ) -> Vec<Happening> {
         let resource = &holding.resource;
-        let ring = source.ring(resource)?;
+        let Some(ring) = source.ring(resource) else {
+            return Vec::new();
+        };
         let wanted = self.outbox.wanted(resource).to_vec();
         let same = holding.epoch == source.epoch();
         // Versions of another epoch say nothing here.
@@ -377,6 +352,19 @@ impl Sender {
         });
         let doubtful = standing.is_none() && same && !holding.scopes.is_empty();
         let ahead = reached.clone().filter(|reached| reached > ring.now());
+        let ahead = ahead.map(|reached| Happening::Ahead {
+            resource: resource.clone(),
+            reached,
+        });
+        // What it said is what there was: as good as an ack.
+        let whole = standing.as_ref().filter(|at| at.parts.is_empty());
+        let stands = whole.map(|at| {
+            Happening::Settled(Settled::Reached {
+                resource: resource.clone(),
+                version: at.progress.clone(),
+                scopes: holding.scopes.clone().into(),
+            })
+        });
         self.outbox
             .stands(resource.clone(), standing, reached, holding.scopes);
         self.outbox.want(resource, &wanted);
@@ -384,10 +372,7 @@ impl Sender {
             self.outbox.ask(resource);
             self.ask(resource, Question::new(holding.objects, true, at));
         }
-        ahead.map(|reached| Happening::Ahead {
-            resource: resource.clone(),
-            reached,
-        })
+        stands.into_iter().chain(ahead).collect()
     }
 
     fn ask(&mut self, resource: &Resource, question: Question) {
@@ -404,6 +389,7 @@ impl Sender {
                 self.control.push_back(question.frame(resource));
             }
         }
+        self.control.extend(self.resumption.due(now, answered));
     }
 
     /// Compares the digest of all that the node holds with the expected one. What is on its way
@@ -418,20 +404,31 @@ impl Sender {
         let quiet = quiet && self.questions.is_empty();
         let expected = quiet.then(|| self.outbox.expected(source)).flatten();
         let (Some(holds), Some(expected)) = (holds, expected) else {
-            if self.pause == Pause::No && now >= self.compared + COMPARE_WITHIN {
+            let long = now >= self.compared + COMPARE_WITHIN && self.pace.may_ask(now);
+            if self.pause == Pause::No && long {
                 self.pause = Pause::Drains;
+                return self.pace(now);
             }
             return Vec::new();
         };
         let even = holds == expected;
         self.even = Some(even);
         self.compared = now;
-        let checked = self.checked.is_some_and(|at| now < at + CHECK_EVERY);
-        if !even && !checked {
-            self.checked = Some(now);
+        let mut happenings = vec![Happening::Compared { even }];
+        if even {
+            self.pace.even();
+        } else if self.pace.may_ask(now) {
             self.check(source, now);
+            happenings.extend(self.pace(now));
         }
-        vec![Happening::Compared { even }]
+        happenings
+    }
+
+    /// The node is asked what it holds, now or as soon as nothing is on its way.
+    fn pace(&mut self, now: Duration) -> Vec<Happening> {
+        let grown = self.pace.ask(now);
+        let again = grown.map(|pause| Happening::SetAsideAgain { pause });
+        again.into_iter().collect()
     }
 
     /// Asks the node what it holds of each resource.
@@ -445,7 +442,15 @@ impl Sender {
         }
     }
 
-    fn told(&mut self, tell: Tell, source: &impl Compared) -> Result<Vec<Happening>, Ended> {
+    fn told(&mut self, mut tell: Tell, source: &impl Compared) -> Result<Vec<Happening>, Ended> {
+        if let Some(scope) = tell.staged.take() {
+            let both = (&mut self.outbox, source);
+            let asked = self.resumption.take(&scope, tell, both);
+            let asked = asked.map_err(|Nonsense| Ended::out_of_place("an answer"))?;
+            self.counts.asked += u64::from(asked.is_some());
+            self.control.extend(asked);
+            return Ok(Vec::new());
+        }
         let resource = tell.resource;
         // An answer that came before, or to a question that was given up, says nothing.
         let asked = self.questions.get(&resource);
@@ -462,6 +467,7 @@ impl Sender {
             Outcome::Equal => {
                 if self.questions.is_empty() && self.all_even {
                     self.even = Some(true);
+                    self.pace.even();
                     return Ok(vec![Happening::Compared { even: true }]);
                 }
                 return Ok(Vec::new());

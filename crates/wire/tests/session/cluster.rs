@@ -7,7 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object::select::Selector;
 use object::{Header, Object, ObjectName, Range, Resource, Scope, Version};
-use wire::digest::{Digest, Member};
+use wire::digest::{Digest, Member, content_hash};
+use wire::frame::Delivery;
 use wire::outbox::Source;
 use wire::ring::{Ring, Step};
 use wire::session::Compared;
@@ -70,6 +71,39 @@ impl Cluster {
         }
     }
 
+    /// So many objects of each resource, all in one namespace.
+    pub(crate) fn filled(objects: usize) -> Self {
+        let mut cluster = Self::new(&mut Chance::new(0));
+        for resource in resources() {
+            (0..objects).for_each(|number| cluster.put(&resource, number));
+        }
+        cluster.forget();
+        cluster
+    }
+
+    /// Something happens to one of those, or to one that was not there.
+    pub(crate) fn change_filled(&mut self, chance: &mut Chance, objects: usize) {
+        let resource = resources()[chance.below(2)].clone();
+        let number = chance.below(objects + objects / 10);
+        let name = filled_name(number);
+        let before = self.tables[&resource].now.get(&name).cloned();
+        match before {
+            Some(_) if chance.one_in(3) => {
+                self.version += 1;
+                self.step(&resource, name, before, None);
+            }
+            _ => self.put(&resource, number),
+        }
+    }
+
+    fn put(&mut self, resource: &Resource, number: usize) {
+        let name = filled_name(number);
+        self.version += 1;
+        let before = self.tables[resource].now.get(&name).cloned();
+        let after = object(resource, &name, &format!("u{number}"), self.version, "red");
+        self.step(resource, name, before, Some(after));
+    }
+
     /// Something happens to an object.
     pub(crate) fn change(&mut self, chance: &mut Chance) {
         let resource = resources()[chance.below(2)].clone();
@@ -120,6 +154,22 @@ impl Cluster {
             after: header(after),
         };
         table.ring.push(step).unwrap();
+    }
+
+    /// Nothing is sent that the node may not have at this moment.
+    pub(crate) fn expect_wanted(&self, delivery: &Delivery, wanted: &[Scope]) {
+        let Delivery::Put { name, content } = delivery else {
+            return;
+        };
+        let tables = self.tables.values();
+        let objects = tables.flat_map(|table| table.now.values().chain(&table.old));
+        let sent = objects.filter(|object| {
+            object.header.name == *name && content_hash(&object.bytes) == content.hash
+        });
+        let sent: Vec<&Object> = sent.collect();
+        // What waits to be sent again may not be there any more.
+        let wanted = sent.is_empty() || sent.iter().any(|object| inside(wanted, object));
+        assert!(wanted, "{name} is sent, and is not wanted");
     }
 
     /// The hub starts anew: it knows what is there, and nothing of what was.
@@ -216,6 +266,10 @@ pub(crate) fn told(object: &Object) -> String {
 
 pub(crate) fn version(number: u64) -> Version {
     number.to_string().parse().unwrap()
+}
+
+fn filled_name(number: usize) -> ObjectName {
+    ObjectName::new("a", &format!("{number:05}"))
 }
 
 fn object(resource: &Resource, name: &ObjectName, uid: &str, at: u64, colour: &str) -> Object {

@@ -7,6 +7,7 @@
 mod chance; // a seed -> what happens
 mod cluster; // objects and their history
 mod node; // an inbox, and a disk
+mod outages; // a first sync over a link that is cut all the time
 mod trace; // what happens, in words
 mod world; // all of it together
 

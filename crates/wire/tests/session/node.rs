@@ -7,7 +7,7 @@ use bytes::Bytes;
 use object::{Header, Object, ObjectName, Resource, Scope, Standing, Version};
 use wire::difference;
 use wire::digest::{Digest, Member};
-use wire::frame::{Ask, Frame, Holding, Tell, Told};
+use wire::frame::{Ask, Frame, Holding, Staged, Tell, Told};
 use wire::inbox::{Action, Change, Complete, Held, Inbox, Misbehaved, Onto, Piece, Replaced};
 
 use crate::cluster::{Cluster, Rows, inside, resources, told};
@@ -29,6 +29,10 @@ pub(crate) struct Disk {
     pub(crate) tables: BTreeMap<Resource, Shelf>,
     /// Whether it finds nothing that a difference could be made from.
     pub(crate) blind: bool,
+    /// Whether pieces of a reset are kept where content is staged.
+    pub(crate) merges: bool,
+    /// Whether something may have been withheld: then what goes need not be there.
+    pub(crate) withheld: bool,
     /// Whether it may lack something that was given up.
     lacks: bool,
 }
@@ -39,9 +43,16 @@ pub(crate) struct Shelf {
     pub(crate) rows: Rows,
     pub(crate) held: Vec<Scope>,
     standing: Option<Standing>,
-    staged: Vec<(Scope, Rows)>,
+    staged: Vec<(Scope, Staging)>,
     /// Resets of the cut that is not complete, and where it leads.
     resets: Option<(Version, Vec<(Scope, Rows)>)>,
+}
+
+/// What is staged for a scope. What is to be laid over what is held cannot be gone on with.
+#[derive(Clone)]
+struct Staging {
+    rows: Rows,
+    over_held: bool,
 }
 
 impl Held for Disk {
@@ -101,15 +112,35 @@ impl Node {
         resources().map(holding).into()
     }
 
+    /// What is staged there, as it says in a hello. What cannot be told of goes.
+    pub(crate) fn staged_holdings(&mut self) -> Vec<Staged> {
+        let mut all = Vec::new();
+        for (resource, table) in &mut self.disk.tables {
+            table.staged.retain(|(_, staging)| staging.is_of_use());
+            for (scope, Staging { rows, .. }) in &table.staged {
+                let mut digest = Digest::default();
+                for row in rows.values() {
+                    digest.add(Member::of(resource, &row.header));
+                }
+                all.push(Staged {
+                    resource: resource.clone(),
+                    scope: scope.clone(),
+                    epoch: 0,
+                    last: rows.keys().next_back().unwrap().clone(),
+                    objects: rows.len() as u64,
+                    digest,
+                });
+            }
+        }
+        all
+    }
+
     /// A new session: nothing that was received is remembered but what is on the disk.
     pub(crate) fn reconnect(&mut self) {
         self.inbox = Inbox::default();
         self.acked = 0;
         // What was handed on is still stored: the writer does not know of sessions.
         self.sync_all_unseen();
-        // What is staged is of no use to another session, and says so nowhere.
-        let tables = self.disk.tables.values_mut();
-        tables.for_each(|table| table.staged.clear());
     }
 
     /// For how many scopes something is staged.
@@ -140,11 +171,11 @@ impl Node {
             }
             Frame::Ask(ask) => {
                 let told = self.tell(&ask);
-                let Ask { resource, bits, .. } = ask;
                 return Ok(vec![Frame::Tell(Tell {
-                    resource,
-                    bits,
+                    resource: ask.resource,
+                    bits: ask.bits,
                     told,
+                    staged: ask.staged,
                 })]);
             }
             _ => Vec::new(),
@@ -172,13 +203,15 @@ impl Node {
     fn tell(&self, ask: &Ask) -> Told {
         let (resource, bits) = (&ask.resource, ask.bits);
         let empty = Shelf::default();
-        let rows = self
-            .disk
-            .tables
-            .get(resource)
-            .unwrap_or(&empty)
-            .rows
-            .values();
+        let table = self.disk.tables.get(resource).unwrap_or(&empty);
+        let rows = match &ask.staged {
+            None => &table.rows,
+            Some(scope) => match table.staging(scope).filter(|staging| staging.is_of_use()) {
+                Some(staging) => &staging.rows,
+                None => return Told::TooMany,
+            },
+        };
+        let rows = rows.values();
         let rows = rows.map(|object| &object.header);
         match &ask.entries_of {
             None => Told::Buckets(difference::buckets(resource, rows, bits)),
@@ -236,7 +269,7 @@ impl Disk {
         trace(|| trace::piece(&piece));
         let table = self.tables.entry(piece.resource.clone()).or_default();
         let Some(aim) = &piece.aim else {
-            for part in piece.resets {
+            for part in &piece.resets {
                 table.stage(part);
             }
             let kept = |scope: &Scope| !piece.unstaged.contains(scope);
@@ -247,9 +280,13 @@ impl Disk {
             table.resets = None;
         }
         for change in piece.changes {
-            table.change(change, aim, self.lacks);
+            table.change(change, aim, self.lacks || self.withheld);
         }
         for part in piece.resets {
+            // A store keeps the pieces of a reset where it keeps what is staged.
+            if self.merges && piece.complete == Complete::No {
+                table.stage(&part);
+            }
             table.reset(part, aim);
         }
         if piece.complete == Complete::Yes {
@@ -260,6 +297,13 @@ impl Disk {
                 assert_eq!(rows, view, "{} at {aim}", piece.resource);
             }
         }
+    }
+}
+
+impl Staging {
+    /// Whether another session can go on with it.
+    fn is_of_use(&self) -> bool {
+        !self.over_held && !self.rows.is_empty()
     }
 }
 
@@ -285,11 +329,22 @@ impl Shelf {
         }
     }
 
-    fn stage(&mut self, part: Replaced) {
+    fn staging(&self, scope: &Scope) -> Option<&Staging> {
+        let mut staged = self.staged.iter();
+        staged.find(|(other, _)| other == scope).map(|(_, it)| it)
+    }
+
+    fn stage(&mut self, part: &Replaced) {
         let scope = part.scope.clone();
-        let content = self.content(&part, None);
+        let before = self.staging(&scope).is_some_and(|it| it.over_held);
+        let over_held = match part.onto {
+            Onto::Nothing => false,
+            Onto::Held => true,
+            Onto::Staged | Onto::Piece => before,
+        };
+        let rows = self.content(part, None);
         self.staged.retain(|(other, _)| *other != scope);
-        self.staged.push((scope, content));
+        self.staged.push((scope, Staging { rows, over_held }));
     }
 
     fn reset(&mut self, part: Replaced, aim: &Version) {
@@ -309,8 +364,8 @@ impl Shelf {
     /// The content that a part makes, from what it is added to.
     fn content(&self, part: &Replaced, earlier: Option<Rows>) -> Rows {
         let staged = || {
-            let staged = self.staged.iter().find(|(scope, _)| *scope == part.scope);
-            staged.map(|(_, rows)| rows.clone())
+            let staging = self.staging(&part.scope);
+            staging.map(|staging| staging.rows.clone())
         };
         let mut rows = match part.onto {
             Onto::Nothing => Rows::new(),

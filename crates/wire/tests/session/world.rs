@@ -51,6 +51,9 @@ impl Seen {
         for what in [
             "asked buckets",
             "asked entries",
+            "comes back with something staged",
+            "asked what is staged",
+            "asked entries of what is staged",
             "rejected",
             "sent again",
             "void",
@@ -66,10 +69,12 @@ impl Seen {
 impl World {
     pub(crate) fn new(mut chance: Chance) -> Self {
         let cluster = Cluster::new(&mut chance);
+        let mut node = Node::default();
+        node.disk.merges = chance.one_in(2);
         Self {
             chance,
             cluster,
-            node: Node::default(),
+            node,
             wanted: vec![scopes()[0].clone()],
             link: None,
             now: Duration::from_secs(1_000),
@@ -120,6 +125,8 @@ impl World {
                 self.beat();
             }
             let sent = self.send();
+            // More than one, so that what is behind catches up.
+            self.receive();
             self.receive();
             self.node.flush();
             self.sync();
@@ -155,7 +162,7 @@ impl World {
     fn is_quiet(&self) -> bool {
         let link = self.link.as_ref();
         let link = link.is_some_and(|link| {
-            link.down.is_empty() && link.up.is_empty() && link.sender.in_flight() == 0
+            link.down.is_empty() && link.up.is_empty() && !link.sender.awaits()
         });
         link && !self.node.has_pending()
     }
@@ -164,6 +171,10 @@ impl World {
     fn connect(&mut self) {
         self.node.reconnect();
         self.node.lacks = false;
+        let wanted = &self.wanted;
+        let mut tables = self.node.disk.tables.values();
+        let shrunk = tables.any(|table| table.held.iter().any(|scope| !wanted.contains(scope)));
+        self.node.disk.withheld = shrunk;
         let limits = Limits {
             deliveries: 12,
             bytes: 3_000,
@@ -180,7 +191,12 @@ impl World {
         };
         trace(|| format!("== connects: {:?}", self.node.holdings()));
         let terms = (limits, PATIENCE);
-        let mut sender = Sender::new(welcome, self.node.holdings(), terms, self.now);
+        let staged = self.node.staged_holdings();
+        if !staged.is_empty() {
+            self.seen.note("comes back with something staged");
+        }
+        let holds = (self.node.holdings(), staged);
+        let mut sender = Sender::new(welcome, holds, terms, self.now);
         sender.view(&view(&self.wanted));
         self.link = Some(Link {
             sender,
@@ -220,6 +236,15 @@ impl World {
             };
             match &frame {
                 Frame::Void { .. } => self.seen.note("void"),
+                Frame::Deliver { delivery, .. } => {
+                    self.cluster.expect_wanted(delivery, &self.wanted)
+                }
+                Frame::Ask(ask) if ask.staged.is_some() && ask.entries_of.is_some() => {
+                    self.seen.note("asked entries of what is staged");
+                }
+                Frame::Ask(ask) if ask.staged.is_some() => {
+                    self.seen.note("asked what is staged");
+                }
                 Frame::Ask(ask) if ask.entries_of.is_some() => self.seen.note("asked entries"),
                 Frame::Ask(_) => self.seen.note("asked buckets"),
                 _ => {}
@@ -268,6 +293,7 @@ impl World {
                             "even"
                         }
                         Happening::Compared { even: false } => "uneven",
+                        Happening::SetAsideAgain { .. } => "set aside again",
                         other => panic!("{other:?}"),
                     });
                 }
@@ -332,6 +358,7 @@ impl World {
         trace(|| format!("== wanted: {}", trace::scopes(&self.wanted)));
         let Some(link) = &mut self.link else { return };
         link.sender.view(&view(&self.wanted));
+        self.node.disk.withheld = true;
     }
 
     fn crash(&mut self) {
@@ -355,7 +382,7 @@ const PATIENCE: Patience = Patience {
 };
 
 /// The same scopes of each resource.
-fn view(wanted: &[Scope]) -> BTreeMap<Resource, &[Scope]> {
+pub(crate) fn view(wanted: &[Scope]) -> BTreeMap<Resource, &[Scope]> {
     resources().into_iter().map(|one| (one, wanted)).collect()
 }
 

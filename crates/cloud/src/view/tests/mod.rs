@@ -76,7 +76,7 @@ fn listed(items: impl Iterator<Item = (Resource, impl ToString)>) -> Vec<String>
 }
 
 fn nodes(changed: &Changed) -> Vec<&str> {
-    changed.nodes.iter().map(NodeName::as_str).collect()
+    changed.nodes.iter().map(|node| &**node).collect()
 }
 
 #[test]

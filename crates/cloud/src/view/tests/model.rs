@@ -154,7 +154,7 @@ fn carry_out(views: &mut Views, operation: &Operation) -> Changed {
         }
         Operation::Volume(name, None) => delete(views, Kind::Volume, &format!("v{name}")),
         Operation::Attachment(name, Some(owner)) => {
-            let text = json!({"spec": {"nodeName": node(*owner).as_str()}});
+            let text = json!({"spec": {"nodeName": *node(*owner)}});
             put(views, Kind::Attachment, &format!("t{name}"), text)
         }
         Operation::Attachment(name, None) => delete(views, Kind::Attachment, &format!("t{name}")),
@@ -173,7 +173,7 @@ fn held(views: &Views) -> BTreeSet<Need> {
     let mut found = BTreeSet::new();
     for number in 1..=3 {
         for kind in NAMED {
-            let names = names(views, node(number).as_str(), kind).unwrap();
+            let names = names(views, &node(number), kind).unwrap();
             found.extend(names.into_iter().map(|name| (node(number), kind, name)));
         }
     }

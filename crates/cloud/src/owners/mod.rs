@@ -4,10 +4,16 @@
 //! session. Records of a hub that is gone say nothing: a node whose disk was restored from an old
 //! copy counts on from a lower number, and must not be held up by them.
 
+mod peers; // who else is there, by what their leases say
+mod publish; // both, in the cluster
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::sessions::NodeName;
+
+pub use peers::{Peer, Peers};
+pub use publish::{Heard, Publisher};
 
 /// Into how many records a hub divides its sessions. One that changes is written whole: with 20,000
 /// sessions a record has some 75 KB.
@@ -89,8 +95,15 @@ impl Owners {
             .position(|shard| shard.written == Written::No)?;
         let shard = &mut self.own[index];
         shard.written = Written::Yes;
-        let text = serde_json::to_string(&shard.sessions).expect("names and numbers");
-        Some((index, text))
+        Some((index, said(&shard.sessions)))
+    }
+
+    /// A record of this hub says this in the cluster. One of an earlier life is due anew.
+    pub fn found(&mut self, shard: usize, text: &str) {
+        let shard = &mut self.own[shard % SHARDS];
+        if text != said(&shard.sessions) {
+            shard.written = Written::No;
+        }
     }
 
     /// A record could not be written: it is due again.
@@ -142,6 +155,10 @@ fn elsewhere(sessions: &BTreeMap<NodeName, u64>) -> impl Iterator<Item = Elsewhe
         node: Arc::clone(node),
         number: *number,
     })
+}
+
+fn said(sessions: &BTreeMap<NodeName, u64>) -> String {
+    serde_json::to_string(sessions).expect("names and numbers")
 }
 
 /// What a record says. One that cannot be read says nothing.
@@ -205,6 +222,16 @@ mod tests {
         assert_eq!(owners.due(), None);
         owners.not_written(shard);
         assert_eq!(owners.due().unwrap().0, shard);
+    }
+
+    #[test]
+    fn what_an_earlier_life_of_the_hub_wrote_is_written_anew() {
+        let mut owners = Owners::default();
+        owners.found(3, "{}");
+        assert_eq!(owners.due(), None);
+        owners.found(3, r#"{"a":9}"#);
+        assert_eq!(owners.due(), Some((3, "{}".to_owned())));
+        assert_eq!(owners.due(), None);
     }
 
     #[test]

@@ -1,0 +1,155 @@
+//! Several hubs on one cluster: a node has one session, wherever it is, and nothing is sent twice.
+
+use cloud::join::NAMESPACE;
+use serde_json::{Value, json};
+
+use crate::stage::{Hub, Node, Stage, until};
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// A pod on n1 that names some config maps, and nothing else that a node would hold.
+async fn furnish(stage: &Stage) {
+    let mut volumes = Vec::new();
+    for number in 0..20 {
+        let name = format!("map-{number}");
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
+            "data": {"text": "x".repeat(500)},
+        });
+        stage.create(CONFIG_MAPS, &object).await;
+        volumes.push(json!({"name": name, "configMap": {"name": name}}));
+    }
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod"},
+        "spec": {
+            "nodeName": "n1",
+            "containers": [{"name": "c", "image": "i"}],
+            "volumes": volumes,
+        },
+    });
+    stage.create("/api/v1/namespaces/default/pods", &pod).await;
+}
+
+/// Waits until the node holds all of it.
+async fn holds_everything(node: &Node) {
+    let what = "everything is on the node";
+    until(what, || {
+        let held = node.report().resources;
+        let of = |name: &str| held.iter().find(|it| it.resource == name);
+        of("pods").is_some_and(|it| it.objects == 1)
+            && of("configmaps").is_some_and(|it| it.objects >= 20)
+            && of("nodes").is_some_and(|it| it.objects == 1)
+    })
+    .await;
+}
+
+/// Waits until a hub knows that the node holds what it should, and gives what it sent for that.
+async fn is_even(hub: &Hub) -> u64 {
+    let of = |hub: &Hub| hub.hub.ledger().node("n1");
+    until("the hub knows the node", || {
+        of(hub).is_some_and(|it| it.connected && it.in_flight == 0 && it.versions.len() >= 3)
+    })
+    .await;
+    of(hub).unwrap().sent
+}
+
+fn records() -> String {
+    format!(
+        "/api/v1/namespaces/{NAMESPACE}/configmaps?labelSelector=holdfast.dev%2Fkind%3Dsessions"
+    )
+}
+
+fn has(list: &Value, hub: &str) -> bool {
+    let items = list["items"].as_array().unwrap();
+    items.iter().any(|record| {
+        let data = &record["data"];
+        let sessions = data["sessions"].as_str().unwrap_or_default();
+        data["hub"] == hub && sessions.contains("n1")
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_moves_ends_its_old_session() {
+    let stage = Stage::open().await;
+    let (one, other) = (stage.hub("one").await, stage.hub("other").await);
+    let node = stage.node("n1", &[&one]).await;
+    node.is_with("one").await;
+    stage.sees(&records(), |list| has(list, "one")).await;
+    until("the other knows", || {
+        let owners = other.hub.owners().lock();
+        owners.hub_of("n1").is_some_and(|(hub, _)| hub == "one")
+    })
+    .await;
+    // The same node, with its disk, by another way; the first link stays open, as one does whose
+    // end is not heard of.
+    let moved = stage.moved(&node, "n1", &[&other]).await;
+    moved.is_with("other").await;
+    until("the old session ends", || {
+        one.hub.ledger().ends().get("superseded") == Some(&1)
+    })
+    .await;
+    assert!(!one.hub.sessions().has("n1"));
+    assert!(other.hub.sessions().has("n1"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_whose_hub_dies_goes_on_with_another_and_is_sent_nothing_anew() {
+    let stage = Stage::open().await;
+    furnish(&stage).await;
+    let (one, other) = (stage.hub("one").await, stage.hub("other").await);
+    let node = stage.node("n1", &[&one, &other]).await;
+    until("a session", || node.report().connected).await;
+    holds_everything(&node).await;
+    let (first, second) = match one.hub.sessions().has("n1") {
+        true => (one, other),
+        false => (other, one),
+    };
+    let sent = is_even(&first).await;
+    assert!(sent > 20, "{sent}");
+    let dump = node.keep.dump();
+    first.kill().await;
+    until("the other hub has the node", || {
+        second.hub.sessions().has("n1")
+    })
+    .await;
+    let sent = is_even(&second).await;
+    // What is new is the word how far the node is, of a resource each; no object comes again.
+    assert!(sent < 15, "{sent} deliveries");
+    let objects = |dump: &str| dump.lines().filter(|it| !it.starts_with("nodes")).count();
+    assert_eq!(objects(&node.keep.dump()), objects(&dump));
+    until("two sessions", || node.report().sessions == 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_stops_takes_its_lease_with_it_and_is_gone_for_the_others() {
+    let stage = Stage::open().await;
+    let (one, other) = (stage.hub("one").await, stage.hub("other").await);
+    let lease = |hub: &str| {
+        format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/holdfast-hub-{hub}")
+    };
+    let node = stage.node("n1", &[&one, &other]).await;
+    until("a session", || node.report().connected).await;
+    let first = stage.sees(&lease("one"), |_| true).await;
+    let renewed = |it: &Value| it["spec"]["renewTime"] != first["spec"]["renewTime"];
+    stage.sees(&lease("one"), renewed).await;
+    stage.sees(&lease("other"), |_| true).await;
+    let (first, second, name) = match one.hub.sessions().has("n1") {
+        true => (one, other, "one"),
+        false => (other, one, "other"),
+    };
+    until("the second knows of the first", || {
+        second.hub.owners().lock().hub_of("n1").is_some()
+    })
+    .await;
+    first.stop().await;
+    assert_eq!(stage.get(&lease(name)).await, None);
+    until("the node is here now", || second.hub.sessions().has("n1")).await;
+    until("nobody else has it", || {
+        second.hub.owners().lock().hub_of("n1").is_none()
+    })
+    .await;
+    // The hub comes back: what it said before it stopped is put right.
+    let again = stage.hub(name).await;
+    stage.sees(&records(), |list| !has(list, name)).await;
+    again.stop().await;
+}
