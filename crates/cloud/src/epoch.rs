@@ -48,8 +48,9 @@ pub enum Verdict {
 }
 
 impl Witnesses {
-    /// A node came. `ahead` says that it was told of a version of a resource above what a consistent
-    /// read of the cluster gives. A calm word takes back what it said of the same resource alone.
+    /// A node came. `ahead` says that it was told of a version of a resource above what a
+    /// consistent read of the cluster gives. A calm word takes back what it said of the same
+    /// resource alone.
     pub fn hear(
         &mut self,
         node: &NodeName,
