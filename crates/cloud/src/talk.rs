@@ -255,9 +255,11 @@ where
             while message.len() < MESSAGE_BYTES {
                 let (frame, happened) = sender.next(source, now)?;
                 happenings.extend(happened);
-                match frame {
-                    Some(frame) => frame.encode(&mut message),
-                    None => break,
+                let Some(frame) = frame else { break };
+                frame.encode(&mut message);
+                // Nobody answers before the welcome is there: what follows would keep it waiting.
+                if matches!(frame, Frame::Welcome(_)) {
+                    break;
                 }
             }
             Ok::<(), Ended>(())
