@@ -40,7 +40,7 @@ pub(crate) struct EdgeFlags {
         required = true
     )]
     hubs: Vec<Hub>,
-    /// Over what links go: websocket, quic (the hub's port over UDP), or auto: QUIC if it gets through
+    /// Over what links go: websocket, quic (the hub's port, over UDP), or auto (QUIC if it works)
     #[arg(
         long,
         env = "HOLDFAST_TRANSPORT",

@@ -1,5 +1,5 @@
-//! A hub and an agent in one process, with a link over QUIC between them, or where that does not get
-//! through.
+//! A hub and an agent in one process, with a link over QUIC between them, or over WebSocket where
+//! that does not get through.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -12,10 +12,12 @@ use bytes::Bytes;
 use cloud::cluster::{Client, Config};
 use cloud::join::token::{self, Bound};
 use cloud::join::{authority, revoked};
+use cloud::nodes::Leases;
+use cloud::record::Mode;
 use cloud::run::{self, Ports};
 use cloud::view::Policy;
 use cluster::Holdfast;
-use edge::agent::Agent;
+use edge::agent::{Agent, Registration};
 use edge::join::{Home, Hub, Joining, Rotation, join_until};
 use edge::keep::Keep;
 use edge::status::Status;
@@ -28,6 +30,7 @@ use object::Resource;
 use store::disk::memory::MemoryDisk;
 use store::{Options, Replica};
 use tempfile::TempDir;
+use wire::frame::Machine;
 use wire::join::NodeName;
 
 const WITHIN: Duration = Duration::from_secs(30);
@@ -108,6 +111,8 @@ impl Stage {
             status: Arc::clone(&self.status),
             times: Times::new(clock),
             program: "test".into(),
+            machine: Machine::default(),
+            registration: Registration::Elsewhere,
         };
         self.tasks.add("agent", agent.run(shutdown));
     }
@@ -170,6 +175,8 @@ fn hub_config(cluster: Config) -> run::Config {
         cache: cloud::cache::Limits::default(),
         sessions_max: 16,
         drain: Duration::ZERO,
+        leases: Leases::Off,
+        records: Mode::Off,
     }
 }
 

@@ -259,8 +259,8 @@ pub(crate) async fn cost(table: &mut Table) {
         let rate = throughput(place, AGENTS).await;
         let (half, most) = lateness(place, AGENTS).await.p50_and_p99();
         let measured = format!(
-            "{:.0} deliveries/s, {:.1} µs of the hub's processor time each; a change after {half:.1} \
-             / {most:.1} ms (p50 / p99)",
+            "{:.0} deliveries/s, {:.1} µs of the hub's processor time each; a change after \
+             {half:.1} / {most:.1} ms (p50 / p99)",
             rate.per_second(),
             rate.cpu_each()
         );

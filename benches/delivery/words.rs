@@ -154,11 +154,11 @@ pub(crate) async fn reconnect(table: &mut Table) {
         &format!("{more:.1} kB"),
         Goal::AtMost(more, 4.0, "kB"),
     );
-    let (hub, fresh) = back.to_another(hub, 10).await;
+    let (hub, fresh) = back.move_to(hub, 10).await;
     let more = kilo(fresh.saturating_sub(unchanged));
     let what = "the same with 10 changed objects, a hub that was just started: more by";
     table.row(what, &format!("{more:.1} kB"));
-    let (_hub, fresh) = back.to_another(hub, 0).await;
+    let (_hub, fresh) = back.move_to(hub, 0).await;
     let what = "nothing changed, a hub that was just started";
     table.row(what, &format!("{:.1} kB", kilo(fresh)));
 }
@@ -185,7 +185,7 @@ impl Back {
     }
 
     /// The same, while the hub is replaced by a new one.
-    async fn to_another(&mut self, hub: Hub, changes: usize) -> (Hub, u64) {
+    async fn move_to(&mut self, hub: Hub, changes: usize) -> (Hub, u64) {
         let sessions = self.sessions().await;
         self.proxy.turn(Way::Broken);
         drop(hub);

@@ -1,8 +1,8 @@
-//! Delivery with real processes and real faults: an API, hubs and agents, each a program of its own,
-//! with links that are cut and slow, disks that are full and damaged, and kills at any moment.
+//! Delivery with real processes and real faults: an API, hubs and agents, each a program of its
+//! own, with links that are cut and slow, disks that are full and damaged, and kills at any moment.
 //!
-//! After each fault every node's dump is compared with what it must hold. That is computed here, from
-//! the API's own lists, and not by anything of the hub.
+//! After each fault every node's dump is compared with what it must hold. That is computed here,
+//! from the API's own lists, and not by anything of the hub.
 //!
 //! What takes more than seconds, or needs root, is left to `just e2e` (`tests/e2e/README.md`).
 

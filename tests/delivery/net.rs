@@ -1,7 +1,7 @@
 //! Network namespaces in which packets are lost and repeated. It takes root, and `ip` and `tc`.
 //!
-//! An agent's namespace reaches the machine through a third one, where packets pass from one device to
-//! the other by filters: one may drop them, another may send them twice.
+//! An agent's namespace reaches the machine through a third one, where packets pass from one device
+//! to the other by filters: one may drop them, another may send them twice.
 
 use std::net::Ipv4Addr;
 use std::process::Command;
@@ -87,7 +87,8 @@ impl Net {
             Toward::Agent => (hub_side, agent_side),
         };
         let between = self.between();
-        // Of what is put in place one after the other, the loss comes first: nothing is lost in between.
+        // Of what is put in place one after the other, the loss comes first: nothing is lost in
+        // between.
         let filter = |rank: u32, rest: &str| {
             let place = format!("-n {between} filter replace dev {from} ingress");
             let words = format!("{place} protocol all pref {rank} handle 1 bpf bytecode");

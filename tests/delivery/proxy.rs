@@ -1,5 +1,5 @@
-//! A link that can be slow, stall, swallow what is sent, break, or say everything twice: a TCP proxy
-//! between agents and a hub.
+//! A link that can be slow, stall, swallow what is sent, break, or say everything twice: a TCP
+//! proxy between agents and a hub.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -155,7 +155,11 @@ async fn lessen(world: &mut World) {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
         "metadata": {"name": "test-hub"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "test-hub"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": "test-hub"
+        },
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "test-hub"}]
     });
     world.driver.must("POST", BINDINGS, Some(&binding)).await;

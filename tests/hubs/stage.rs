@@ -1,7 +1,7 @@
 //! A cluster as a program, and hubs and agents in this process, each of which can be stopped and
 //! killed alone.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -278,7 +278,7 @@ pub(crate) fn client(kubeconfig: &Path, tasks: &mut Tasks) -> Client {
     Client::new(config, crowd, Clock::machine())
 }
 
-fn config(name: &str, kubeconfig: &PathBuf) -> run::Config {
+fn config(name: &str, kubeconfig: &Path) -> run::Config {
     run::Config {
         cluster: Config::from_kubeconfig(kubeconfig).unwrap(),
         name: name.to_owned(),

@@ -170,10 +170,12 @@ impl Clerk {
             let seconds = pause.as_secs();
             warn!(%node, seconds, "what the node could not take, it could not take again");
         }
-        let ahead = match happening {
-            Happening::Ahead { resource, reached } => self.is_beyond(resource, reached).await,
-            Happening::Settled(Settled::Reached { .. }) => Some(false),
-            _ => None,
+        let (resource, ahead) = match happening {
+            Happening::Ahead { resource, reached } => {
+                (resource, self.is_beyond(resource, reached).await)
+            }
+            Happening::Settled(Settled::Reached { resource, .. }) => (resource, Some(false)),
+            _ => return false,
         };
         let Some(ahead) = ahead else { return false };
         if ahead {
@@ -183,7 +185,7 @@ impl Clerk {
             nodes: self.hub.nodes(),
             now: self.hub.times().now(),
         };
-        witnesses.hear(node, ahead, around) == Verdict::Another
+        witnesses.hear(node, resource, ahead, around) == Verdict::Another
     }
 
     /// Whether a version is above what the cluster has, by a consistent read; nothing if that

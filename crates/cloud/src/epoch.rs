@@ -4,8 +4,10 @@
 //! they were told of versions that the cluster does not know. One node may be wrong, or lie; that
 //! most of those that came say so is believed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
+
+use object::Resource;
 
 use crate::sessions::NodeName;
 
@@ -20,8 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// What nodes say of the cluster's history.
 #[derive(Debug, Default)]
 pub struct Witnesses {
-    /// Of each node that came: whether it was told of a version that there is not.
-    all: HashMap<NodeName, bool>,
+    /// Of each node that came: the resources of which it was told a version that there is not.
+    all: HashMap<NodeName, BTreeSet<Resource>>,
     ahead: usize,
     /// Since when one says so.
     since: Option<Duration>,
@@ -46,13 +48,24 @@ pub enum Verdict {
 }
 
 impl Witnesses {
-    /// A node came. `ahead` says that it was told of a version above what a consistent read of the
-    /// cluster gives.
-    pub fn hear(&mut self, node: &NodeName, ahead: bool, around: Around) -> Verdict {
+    /// A node came. `ahead` says that it was told of a version of a resource above what a
+    /// consistent read of the cluster gives. A calm word takes back what it said of the same
+    /// resource alone.
+    pub fn hear(
+        &mut self,
+        node: &NodeName,
+        resource: &Resource,
+        ahead: bool,
+        around: Around,
+    ) -> Verdict {
         if self.all.len() < WITNESSES_MAX || self.all.contains_key(node) {
-            let before = self.all.insert(node.clone(), ahead).unwrap_or(false);
-            self.ahead -= usize::from(before);
-            self.ahead += usize::from(ahead);
+            let own = self.all.entry(node.clone()).or_default();
+            self.ahead -= usize::from(!own.is_empty());
+            match ahead {
+                true => own.insert(resource.clone()),
+                false => own.remove(resource),
+            };
+            self.ahead += usize::from(!own.is_empty());
         }
         if !ahead {
             return Verdict::Same;
@@ -78,7 +91,25 @@ mod tests {
 
     fn hear(witnesses: &mut Witnesses, node: &str, ahead: bool, at: u64) -> Verdict {
         let now = Duration::from_secs(at);
-        witnesses.hear(&node.into(), ahead, Around { nodes: 50, now })
+        let around = Around { nodes: 50, now };
+        witnesses.hear(&node.into(), &pods(), ahead, around)
+    }
+
+    fn pods() -> Resource {
+        Resource::new("", "pods")
+    }
+
+    #[test]
+    fn a_calm_word_of_one_resource_takes_nothing_back_of_another() {
+        let mut witnesses = Witnesses::default();
+        for node in ["a", "b"] {
+            assert_eq!(hear(&mut witnesses, node, true, 0), Verdict::Same);
+            let now = Duration::ZERO;
+            let around = Around { nodes: 50, now };
+            let secrets = Resource::new("", "secrets");
+            witnesses.hear(&node.into(), &secrets, false, around);
+        }
+        assert_eq!(hear(&mut witnesses, "c", true, 0), Verdict::Another);
     }
 
     #[test]
@@ -114,8 +145,9 @@ mod tests {
         let mut witnesses = Witnesses::default();
         let now = Duration::ZERO;
         let alone = Around { nodes: 1, now };
-        assert_eq!(witnesses.hear(&"a".into(), true, alone), Verdict::Another);
-        assert_eq!(witnesses.hear(&"a".into(), false, alone), Verdict::Same);
+        let mut says = |ahead| witnesses.hear(&"a".into(), &pods(), ahead, alone);
+        assert_eq!(says(true), Verdict::Another);
+        assert_eq!(says(false), Verdict::Same);
         assert_eq!(hear(&mut witnesses, "b", true, 500), Verdict::Same);
     }
 }

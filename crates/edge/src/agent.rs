@@ -139,11 +139,11 @@ impl Agent {
         let began = self.times.now();
         Ok(match opened {
             Opened::WebSocket(socket) => {
-                let talk = Talk::new(socket, hello, &self.keep, beside);
+                let talk = Talk::new(*socket, hello, &self.keep, beside);
                 talk.run(stop).await
             }
             Opened::Quic(socket) => {
-                let talk = Talk::new(socket, hello, &self.keep, beside);
+                let talk = Talk::new(*socket, hello, &self.keep, beside);
                 let closed = talk.run(stop).await;
                 if closed.is_lost() {
                     let now = self.times.now();
@@ -187,7 +187,7 @@ impl Agent {
             match quic::dial(hub.address(), hub.name(), &tls, within).await {
                 Ok(stream) => {
                     let socket = Socket::new(stream, Role::Client, Bytes::new());
-                    return Ok(Opened::Quic(socket));
+                    return Ok(Opened::Quic(Box::new(socket)));
                 }
                 Err(error) if choice.tries_websocket() => {
                     let error = chain(&error);
@@ -210,7 +210,7 @@ impl Agent {
         let let_in = timeout(CONNECT_TIME_MAX, let_in).await;
         let let_in = let_in.map_err(|_| not_let_in("no answer in time".to_owned()))?;
         let socket = let_in.map_err(|error| not_let_in(chain(&error)))?;
-        Ok(Opened::WebSocket(socket))
+        Ok(Opened::WebSocket(Box::new(socket)))
     }
 
     fn closed(&self, closed: &Closed, lasted: Duration) -> Attempt {
@@ -248,8 +248,8 @@ impl Agent {
 
 /// A link that is open, and over what.
 enum Opened {
-    WebSocket(Socket<dial::Secure>),
-    Quic(Socket<quic::Stream>),
+    WebSocket(Box<Socket<dial::Secure>>),
+    Quic(Box<Socket<quic::Stream>>),
 }
 
 impl Opened {

@@ -113,7 +113,11 @@ impl Machine {
 /// Everything that a node has of a resource, with its bytes.
 pub(crate) fn content(reader: &Reader, resource: &Resource) -> Rows {
     let names = reader.rows(resource).into_iter();
-    let read = |name: &ObjectName| Arc::new(reader.object(resource, name).unwrap().unwrap());
+    let read = |name: &ObjectName| {
+        let read = reader.object(resource, name);
+        let read = read.expect("what is held can be read");
+        Arc::new(read.expect("a row has its object"))
+    };
     names
         .map(|row| (row.header.name.clone(), read(&row.header.name)))
         .collect()

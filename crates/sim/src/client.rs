@@ -103,7 +103,11 @@ impl Client {
                 page.version
             )
         });
-        self.watch = Some(reader.watch(&self.want, &page.version).unwrap());
+        self.watch = Some(
+            reader
+                .watch(&self.want, &page.version)
+                .expect("a list can be watched from"),
+        );
         self.state = Some(State {
             version: page.version.clone(),
             epoch,

@@ -46,6 +46,8 @@ pub(crate) struct Cluster {
     pub(crate) backup: Option<History>,
     /// Nothing happens for now.
     pub(crate) held_up: bool,
+    /// Whether revisions were raised above all that were.
+    raised: bool,
     uids: u64,
     /// What each node's pods ever named, and whether a pod was ever bound to it.
     named: BTreeMap<&'static str, BTreeSet<(Resource, ObjectName)>>,
@@ -65,6 +67,7 @@ impl Cluster {
             past: Vec::new(),
             backup: None,
             held_up: false,
+            raised: false,
             uids: 0,
             named: BTreeMap::new(),
         };
@@ -177,7 +180,11 @@ impl Cluster {
     }
 
     fn commit(&mut self, resource: &Resource, name: &ObjectName, at: u64, event: Event) {
-        let table = self.history.tables.get_mut(resource).unwrap();
+        let table = self
+            .history
+            .tables
+            .get_mut(resource)
+            .expect("it is one of ours");
         let mut rows = (*table.now).clone();
         match event.went {
             true => rows.remove(name),
@@ -234,8 +241,11 @@ impl Cluster {
     }
 
     /// The backup takes the place of what is. `above` raises revisions above all that were, as a
-    /// careful operator does; then what was before is forgotten. Says whether it did.
+    /// careful operator does; then what was before is forgotten. Who did so once does so again: a
+    /// thousand revisions back, a node that alone was told of them would wait for all of them.
+    /// Says whether it did.
     pub(crate) fn restore(&mut self, above: bool) -> bool {
+        let above = above || self.raised;
         if self.past.len() + 1 >= HISTORIES_MAX {
             return false;
         }
@@ -246,6 +256,7 @@ impl Cluster {
         let reached = before.revision;
         self.past.push(before);
         self.held_up = !above;
+        self.raised = above;
         if above {
             self.history.revision = reached + 1_000;
             self.history.floor = self.history.revision;

@@ -74,10 +74,10 @@ pub(crate) type Copy = Rc<BTreeMap<String, Vec<u8>>>;
 /// What is on a disk now.
 pub(crate) fn copy(disk: &LossyDisk) -> Copy {
     use store::disk::Disk;
-    let names = disk.list().unwrap().into_iter();
+    let names = disk.list().expect("the model can list").into_iter();
     Rc::new(
         names
-            .map(|name| (name.clone(), disk.bytes(&name).unwrap()))
+            .map(|name| (name.clone(), disk.bytes(&name).expect("it was listed")))
             .collect(),
     )
 }

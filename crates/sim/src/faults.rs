@@ -309,7 +309,8 @@ impl World {
     /// A clock is set, to whatever.
     fn jump(&mut self) {
         let years = self.around.chance.below(21) as i64 - 10;
-        let wall = jiff::Timestamp::from_second(1_800_000_000 + years * 31_536_000).unwrap();
+        let wall = jiff::Timestamp::from_second(1_800_000_000 + years * 31_536_000);
+        let wall = wall.expect("a time of this century");
         match self.around.chance.below(2) {
             0 => self.hubs[self.around.chance.below(HUBS)]
                 .hands

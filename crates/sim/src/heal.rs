@@ -7,6 +7,7 @@ use crate::check::content;
 use crate::cluster::told;
 use crate::objects::{self, NODES};
 use crate::server::Mood;
+use crate::session::Session;
 use crate::trace::trace;
 use crate::world::World;
 
@@ -35,7 +36,7 @@ impl World {
             };
             let late = self.around.now > began + DEADLINE;
             match lacks {
-                Some(lacks) if late => panic!("not well after {DEADLINE:?}: {lacks}"),
+                Some(lacks) if late => self.give_up(&lacks),
                 _ => {}
             }
             if done.is_some_and(|since| self.around.now >= since + Duration::from_secs(3)) {
@@ -44,6 +45,16 @@ impl World {
         }
         let done = done.expect("it is well, or it was said why not");
         done - began
+    }
+
+    /// Says all that is known of the sessions, and ends.
+    fn give_up(&self, lacks: &str) {
+        let hubs = self.hubs.iter().filter_map(|hub| hub.running.as_ref());
+        let talks = hubs.flat_map(|hub| hub.sessions.values().filter_map(Session::talk));
+        for talk in talks {
+            trace(|| format!("{}: {:?}", talk.node(), talk.sender));
+        }
+        panic!("not well after {DEADLINE:?}: {lacks}");
     }
 
     fn mend(&mut self) {

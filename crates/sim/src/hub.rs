@@ -101,7 +101,7 @@ impl Place {
         let (number, epoch) = (self.number, epochs.now());
         trace(|| format!("hub{number} starts in epoch {epoch}"));
         let shared = [objects::services(), objects::slices()];
-        let policy = Policy::sharing(shared).unwrap();
+        let policy = Policy::sharing(shared).expect("two kinds can be held whole");
         let limits = Limits {
             steps_max: around.chance.pick(&[6, 60]),
             past_bytes_max: around.chance.pick(&[2_000, 1_000_000]),
@@ -243,17 +243,18 @@ impl Running {
     /// What happened in sessions, and what followers saw: the clerk's work.
     fn see_to(&mut self, around: &mut Around) {
         while let Ok((node, happening)) = self.happenings.try_recv() {
-            let ahead = match &happening {
+            let (resource, ahead) = match &happening {
                 Happening::Ahead { resource, reached } => {
                     let now = server::look(around, self.number, resource);
-                    now.ok().map(|now| now < *reached)
+                    (resource, now.ok().map(|now| now < *reached))
                 }
-                Happening::Settled(Settled::Reached { .. }) => Some(false),
-                _ => None,
+                Happening::Settled(Settled::Reached { resource, .. }) => (resource, Some(false)),
+                _ => continue,
             };
             let Some(ahead) = ahead else { continue };
             let (nodes, now) = (self.hub.nodes(), self.times.now());
-            let verdict = self.witnesses.hear(&node, ahead, Witnessed { nodes, now });
+            let witnessed = Witnessed { nodes, now };
+            let verdict = self.witnesses.hear(&node, resource, ahead, witnessed);
             self.rewound |= verdict == Verdict::Another;
         }
         if self.rewound {

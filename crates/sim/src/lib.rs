@@ -6,11 +6,6 @@
 //! ends of a session, the agent's keeping and coming back, the store. What stands around it
 //! (sockets, the API server, disks, clocks) is a model, and so is the order in which things happen.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a simulation that cannot go on has failed"
-)]
-
 mod chance; // a seed -> what happens
 mod trace; // what happens, in words
 mod seen; // what happened at least once

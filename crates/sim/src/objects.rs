@@ -88,15 +88,17 @@ pub(crate) fn object(resource: &Resource, name: &ObjectName, at: u64, draft: &Dr
         _ => "Node",
     };
     let text = format!(r#"{{"apiVersion":"v1","kind":"{kind}","metadata":{metadata},{rest}}}"#);
-    Object::parse(resource, Bytes::from(text), &[]).unwrap()
+    Object::parse(resource, Bytes::from(text), &[]).expect("it is an object")
 }
 
 /// The version that this number is.
 pub(crate) fn version(number: u64) -> Version {
-    number.to_string().parse().unwrap()
+    let text = number.to_string();
+    text.parse().expect("a number is a version")
 }
 
 /// The number that this version is.
 pub(crate) fn number(version: &Version) -> u64 {
-    version.to_string().parse().unwrap()
+    let text = version.to_string();
+    text.parse().expect("versions are small here")
 }

@@ -70,7 +70,6 @@ const EXPECTED: &[&str] = &[
     "asked",
     "epoch",
     "even",
-    "uneven",
     "fetched",
     "not stored",
     "reached",

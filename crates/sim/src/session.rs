@@ -145,7 +145,8 @@ impl Session {
         match &mut self.talk {
             Some(talk) => talk.receive(message, hub, around),
             None => {
-                let first = frames(message, FIRST_MESSAGE_BYTES_MAX).unwrap().pop();
+                let first = frames(message, FIRST_MESSAGE_BYTES_MAX);
+                let first = first.expect("an agent is understood").pop();
                 let Some(Frame::Hello(hello)) = first else {
                     panic!("the first words are a hello");
                 };
@@ -266,7 +267,7 @@ impl Talk {
             around
                 .links
                 .get_mut(&id)
-                .unwrap()
+                .expect("it was there a moment ago")
                 .down
                 .say(message, arrives);
         }
@@ -276,7 +277,7 @@ impl Talk {
         let now = hub.times.now();
         let mut happenings = Vec::new();
         let sender = &mut self.sender;
-        let frames = frames(message, MESSAGE_BYTES_MAX).unwrap();
+        let frames = frames(message, MESSAGE_BYTES_MAX).expect("an agent is understood");
         let taken = hub.hub.look(|cache| {
             for frame in frames {
                 trace(|| format!("  <- {} {}", self.node, crate::talk::frame(&frame)));

@@ -88,7 +88,8 @@ impl Talk {
                 None => break,
             };
             let now = agent.times.now();
-            for frame in frames(&message, MESSAGE_BYTES_MAX).unwrap() {
+            let frames = frames(&message, MESSAGE_BYTES_MAX);
+            for frame in frames.expect("a hub is understood") {
                 let tasks = self.receiver.take(frame, &agent.keep, now);
                 let tasks = tasks.map_err(|ended| closed(ended, around))?;
                 self.queue.extend(tasks.into_iter().filter_map(stored));

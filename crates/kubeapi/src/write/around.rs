@@ -3,12 +3,12 @@
 use object::select::Selector;
 use object::{ObjectName, Resource};
 use serde_json::Value;
-use store::{At, Part as PagePart, Range, Want};
+use store::{At, Page, Part as PagePart, Range, Row, Want};
 use tokio::sync::MutexGuard;
 
 use super::Target;
 use super::kinds::enrol::{self, References};
-use super::kinds::service::Network;
+use super::kinds::service::{Claims, Network};
 use super::outcome::parsed;
 use super::perform::Writes;
 use crate::Status;
@@ -20,15 +20,16 @@ impl Writes {
         &self,
         target: &Target<'_>,
         name: &str,
-    ) -> Result<(Option<MutexGuard<'_, ()>>, Option<Network>), Status> {
+    ) -> Result<(Option<MutexGuard<'_, Claims>>, Option<Network>), Status> {
         if target.resource() != ("", "services") {
             return Ok((None, None));
         }
-        let turn = self.service_turn.lock().await;
+        let mut claims = self.service_turn.lock().await;
+        let page = self.page(&Resource::new("", "services"), Range::All)?;
+        claims.renew(&page.rows, |row| value(&page, row))?;
         let mut network = Network::new(self.ranges.clone(), self.node_ports.clone());
-        let services = self.all(&Resource::new("", "services"), Range::All)?;
-        network.take_all(&services, (target.namespace, name));
-        Ok((Some(turn), Some(network)))
+        network.take_all(&claims, &ObjectName::new(target.namespace, name));
+        Ok((Some(claims), Some(network)))
     }
 
     /// What a pod that is about to be created refers to.
@@ -58,20 +59,26 @@ impl Writes {
 
     /// Every object of a resource in a part of it.
     pub(super) fn all(&self, resource: &Resource, range: Range) -> Result<Vec<Value>, Status> {
+        let page = self.page(resource, range)?;
+        page.rows.iter().map(|row| value(&page, row)).collect()
+    }
+
+    fn page(&self, resource: &Resource, range: Range) -> Result<Page, Status> {
         let want = Want {
             resource: resource.clone(),
             range,
             selector: Selector::default(),
         };
-        let unread = || Status::internal("the stored objects could not be read");
-        let reader = self.reader();
-        let page = reader
-            .page(&want, &At::Now, &PagePart::default())
-            .map_err(|_| unread())?;
-        let parse = |row| -> Result<Value, Status> {
-            let bytes = page.bytes(row).map_err(|_| unread())?;
-            serde_json::from_slice(&bytes).map_err(|_| unread())
-        };
-        page.rows.iter().map(|row| parse(row)).collect()
+        let page = self.reader().page(&want, &At::Now, &PagePart::default());
+        page.map_err(|_| unread())
     }
+}
+
+fn value(page: &Page, row: &Row) -> Result<Value, Status> {
+    let bytes = page.bytes(row).map_err(|_| unread())?;
+    serde_json::from_slice(&bytes).map_err(|_| unread())
+}
+
+fn unread() -> Status {
+    Status::internal("the stored objects could not be read")
 }

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 use super::admit::Admit;
 use super::conduct::{self, Absent};
-use super::kinds::service::AddressRange;
+use super::kinds::service::{AddressRange, Claims};
 use super::options::{DeleteOptions, DryRun};
 use super::outcome::{
     encoded, fresh_uuid, parsed, random, refused, shown, stored, stored_bytes, too_busy,
@@ -40,7 +40,7 @@ pub struct Writes {
     pub(super) ranges: Vec<AddressRange>,
     pub(super) node_ports: RangeInclusive<u16>,
     /// Addresses are derived from the services that exist, so services are written one at a time.
-    pub(super) service_turn: Mutex<()>,
+    pub(super) service_turn: Mutex<Claims>,
 }
 
 /// A write that a client asks for.
@@ -93,7 +93,7 @@ impl Writes {
             clock,
             ranges,
             node_ports,
-            service_turn: Mutex::new(()),
+            service_turn: Mutex::default(),
         }
     }
 

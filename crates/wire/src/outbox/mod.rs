@@ -450,3 +450,5 @@ fn meaning(sent: Sent, fate: Fate, follows: &Follows) -> Option<Settled> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod starving_tests;

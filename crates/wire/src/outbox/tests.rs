@@ -9,13 +9,13 @@ use crate::ring;
 
 /// Objects of some resources, all of whose versions are there.
 #[derive(Default)]
-struct Shelf {
+pub(super) struct Shelf {
     rings: BTreeMap<Resource, Ring>,
-    bytes: BTreeMap<(Resource, ObjectName, Version), Bytes>,
+    pub(super) bytes: BTreeMap<(Resource, ObjectName, Version), Bytes>,
 }
 
 impl Shelf {
-    fn put(&mut self, plural: &str, name: &str, at: u64) {
+    pub(super) fn put(&mut self, plural: &str, name: &str, at: u64) {
         let resource = Resource::new("", plural);
         let text = format!(
             r#"{{"metadata":{{"name":"{name}","namespace":"n","uid":"{name}",
@@ -73,16 +73,16 @@ impl Source for Shelf {
     }
 }
 
-fn version(number: u64) -> Version {
+pub(super) fn version(number: u64) -> Version {
     number.to_string().parse().unwrap()
 }
 
-fn all() -> Scope {
+pub(super) fn all() -> Scope {
     Scope::of(Range::Namespace("n".into()))
 }
 
 /// An outbox for a node that holds everything of these resources at version 1.
-fn complete(plurals: &[&str]) -> Outbox {
+pub(super) fn complete(plurals: &[&str]) -> Outbox {
     let mut outbox = Outbox::new(Limits::default());
     for plural in plurals {
         let resource = Resource::new("", plural);
@@ -94,7 +94,7 @@ fn complete(plurals: &[&str]) -> Outbox {
 }
 
 /// Everything that is sent now, in words.
-fn sent(outbox: &mut Outbox, shelf: &Shelf) -> Vec<String> {
+pub(super) fn sent(outbox: &mut Outbox, shelf: &Shelf) -> Vec<String> {
     let mut words = Vec::new();
     while let Some(frame) = outbox.next(shelf, Duration::ZERO) {
         let Frame::Deliver { delivery, .. } = frame else {
@@ -479,60 +479,4 @@ fn progress_is_told_when_it_is_asked_for() {
     outbox.tell_progress();
     assert_eq!(sent(&mut outbox, &shelf), ["pods to 8", "Progress"]);
     assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
-}
-
-/// Takes the bytes of an object away, and gives them back.
-fn hidden(shelf: &mut Shelf, plural: &str, name: &str, at: u64) -> impl FnOnce(&mut Shelf) + use<> {
-    let name = ObjectName::new("n", name);
-    let key = (Resource::new("", plural), name, version(at));
-    let bytes = shelf.bytes.remove(&key).unwrap();
-    move |shelf| drop(shelf.bytes.insert(key, bytes))
-}
-
-#[test]
-fn what_lacks_its_bytes_is_waited_for_and_not_left_out() {
-    let mut shelf = Shelf::default();
-    shelf.put("pods", "a", 5);
-    shelf.put("pods", "b", 6);
-    let back = hidden(&mut shelf, "pods", "b", 6);
-    let mut outbox = complete(&["pods"]);
-    assert_eq!(sent(&mut outbox, &shelf), ["pods to 6", "put n/a"]);
-    assert!(outbox.is_starved());
-    back(&mut shelf);
-    let rest = sent(&mut outbox, &shelf);
-    assert_eq!(rest, ["pods to 6", "put n/b", "Progress"]);
-    assert!(!outbox.is_starved());
-}
-
-#[test]
-fn what_changed_since_is_sent_as_it_is_now() {
-    let mut shelf = Shelf::default();
-    shelf.put("pods", "a", 5);
-    drop(hidden(&mut shelf, "pods", "a", 5));
-    shelf.put("pods", "b", 6);
-    let mut outbox = complete(&["pods"]);
-    assert_eq!(sent(&mut outbox, &shelf), ["pods to 6"]);
-    shelf.put("pods", "a", 7);
-    let rest = sent(&mut outbox, &shelf);
-    assert_eq!(rest, ["pods to 7", "put n/b", "put n/a", "Progress"]);
-}
-
-#[test]
-fn what_starts_waits_for_all_of_its_bytes() {
-    let mut shelf = Shelf::default();
-    for number in 0..100 {
-        shelf.put("pods", &format!("p{number:02}"), 5 + number);
-    }
-    let back = hidden(&mut shelf, "pods", "p07", 12);
-    let mut outbox = Outbox::new(Limits::default());
-    outbox.want(&Resource::new("", "pods"), &[all()]);
-    let first = sent(&mut outbox, &shelf);
-    assert_eq!(first.len(), 8, "{first:?}");
-    assert!(outbox.is_starved());
-    back(&mut shelf);
-    let rest = sent(&mut outbox, &shelf);
-    let all = first.iter().chain(&rest);
-    let puts = all.filter(|word| word.starts_with("put"));
-    assert_eq!(puts.count(), 100);
-    assert!(rest.contains(&"put n/p07".to_owned()), "{rest:?}");
 }

@@ -107,8 +107,8 @@ fn is_complete(node: &Node) -> bool {
     })
 }
 
-/// Sessions that are needed if each brings a third of what it could: the rest is the hello's answer,
-/// what is asked, and a page's beginning.
+/// Sessions that are needed if each brings a third of what it could: the rest is the answer to the
+/// hello, what is asked, and a page's beginning.
 const SESSIONS_MAX: usize = 3 * 2 * OBJECTS / MESSAGES;
 
 #[test]

@@ -1,6 +1,7 @@
 //! Services: types, ports, families of addresses, and what cannot change.
 
 pub mod network; // which addresses and ports there are
+mod claims; // which of them each service has
 pub(in crate::write::kinds) mod status; // what load balancers write
 pub(super) mod assign; // who gets which
 mod warnings; // what its author should know
@@ -9,6 +10,7 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
+pub use claims::Claims;
 pub use network::{AddressRange, Family, NODE_PORTS, Network};
 pub(in crate::write) use warnings::warnings;
 
@@ -24,11 +26,8 @@ pub(super) fn check(service: &Value, faults: &mut Faults) {
     }
     check_type(service, &path, faults);
     check_ports(ports, &path.child("ports"), faults);
-    names::check_labels(
-        field::child(spec, "selector"),
-        &path.child("selector"),
-        faults,
-    );
+    let selector = field::child(spec, "selector");
+    names::check_labels(selector, &path.child("selector"), faults);
     check_affinity(spec, &path, faults);
     check_known_type(service, &path, faults);
     check_addresses(service, faults);
@@ -481,12 +480,11 @@ fn needs_health_check(service: &Value) -> bool {
 
 /// Whether `text` is an address and the length of a prefix.
 pub(super) fn is_range(text: &str) -> bool {
-    let Some((address, length)) = text.split_once('/') else {
-        return false;
-    };
-    match (address.parse::<IpAddr>(), length.parse::<u8>()) {
-        (Ok(IpAddr::V4(_)), Ok(length)) => length <= 32,
-        (Ok(IpAddr::V6(_)), Ok(length)) => length <= 128,
+    let parts = text.split_once('/');
+    let parts = parts.map(|(address, length)| (address.parse(), length.parse::<u8>()));
+    match parts {
+        Some((Ok(IpAddr::V4(_)), Ok(length))) => length <= 32,
+        Some((Ok(IpAddr::V6(_)), Ok(length))) => length <= 128,
         _ => false,
     }
 }
@@ -494,7 +492,7 @@ pub(super) fn is_range(text: &str) -> bool {
 /// Kubernetes' words for what is no range.
 pub(super) const NOT_A_RANGE: &str =
     "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-const NONE: &str = "None";
 /// Kubernetes' words for what is no address.
 pub(super) const NOT_AN_ADDRESS: &str =
     "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+const NONE: &str = "None";

@@ -6,9 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use object::ObjectName;
 use serde_json::Value;
 
-use crate::write::{field, meta};
+use super::claims::{Claim, Claims};
 
 /// The node ports of a cluster that says nothing else.
 pub const NODE_PORTS: RangeInclusive<u16> = 30000..=32767;
@@ -76,29 +77,17 @@ impl Network {
     /// Marks what `service` has as taken. The service that is about to be written is left out by
     /// the caller.
     pub fn take(&mut self, service: &Value) {
-        let spec = field::child(service, "spec");
-        let addresses = field::texts(spec, "clusterIPs").into_iter();
-        let all = addresses.chain(std::iter::once(field::text(spec, "clusterIP")));
-        self.taken_addresses
-            .extend(all.filter_map(|text| text.parse::<IpAddr>().ok()));
-        let ports = field::list(spec, "ports").iter();
-        let ports = ports.filter_map(|port| field::number(port, "nodePort"));
-        let all = ports.chain(field::number(spec, "healthCheckNodePort"));
-        self.taken_ports
-            .extend(all.filter_map(|port| u16::try_from(port).ok()));
+        self.add(&Claim::of(service));
     }
 
-    /// Marks what every service but `namespace/name` has as taken.
-    pub fn take_all<'a>(
-        &mut self,
-        services: impl IntoIterator<Item = &'a Value>,
-        except: (&str, &str),
-    ) {
-        for service in services {
-            if (meta::namespace(service), meta::name(service)) != except {
-                self.take(service);
-            }
-        }
+    /// Marks what every service but this one has as taken.
+    pub fn take_all(&mut self, claims: &Claims, except: &ObjectName) {
+        claims.of_others(except).for_each(|claim| self.add(claim));
+    }
+
+    fn add(&mut self, claim: &Claim) {
+        self.taken_addresses.extend(&claim.addresses);
+        self.taken_ports.extend(&claim.ports);
     }
 
     /// The family that services get unless they ask otherwise.
