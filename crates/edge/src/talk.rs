@@ -260,7 +260,7 @@ where
 
     /// A message that takes long to arrive is a sign of life.
     fn listen(&mut self) {
-        let partial = self.reader.held_bytes();
+        let partial = self.reader.arrived_bytes();
         if partial > self.partial {
             self.receiver.listen(self.times.now());
         }

@@ -74,6 +74,11 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         self.incoming.held_bytes() + self.early.len()
     }
 
+    /// Bytes that have arrived of what was not handed out yet: over a slow link a sign of life.
+    pub fn arrived_bytes(&self) -> usize {
+        self.incoming.arrived_bytes() + self.early.len()
+    }
+
     fn read_early(&mut self, bytes_max: usize) -> Result<Option<Received>, ReadFailed> {
         let received = self.incoming.take(&mut self.early, bytes_max);
         if !self.early.has_remaining() {

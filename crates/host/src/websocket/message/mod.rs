@@ -146,6 +146,11 @@ impl Incoming {
         self.message.as_ref().map_or(0, Vec::capacity) + self.control.capacity()
     }
 
+    /// Bytes that have arrived of what was not handed out yet.
+    pub fn arrived_bytes(&self) -> usize {
+        self.message.as_ref().map_or(0, Vec::len) + self.control.len()
+    }
+
     fn content(&mut self, opcode: Opcode) -> &mut Vec<u8> {
         match opcode {
             Opcode::Close | Opcode::Ping | Opcode::Pong => &mut self.control,

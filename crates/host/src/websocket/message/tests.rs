@@ -148,6 +148,7 @@ fn a_length_that_is_only_claimed_reserves_little() {
     assert_eq!(incoming.held_bytes(), 0);
     for arrived in 1..BYTES_MAX {
         read(&mut incoming, &[0]).unwrap();
+        assert_eq!(incoming.arrived_bytes(), arrived);
         let held = incoming.held_bytes();
         assert!(
             held <= (2 * arrived).max(GROWTH_BYTES_MIN),
@@ -156,7 +157,7 @@ fn a_length_that_is_only_claimed_reserves_little() {
     }
     let said = read(&mut incoming, &[0]).unwrap();
     assert!(matches!(&said[..], [Received::Message(all)] if all.len() == BYTES_MAX));
-    assert_eq!(incoming.held_bytes(), 0);
+    assert_eq!((incoming.held_bytes(), incoming.arrived_bytes()), (0, 0));
 }
 
 #[test]
