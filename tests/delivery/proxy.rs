@@ -203,16 +203,19 @@ async fn direction(
                 while matches!(from.read(&mut chunk).await, Ok(1..)) {}
                 return std::future::pending().await;
             }
-            let take = now.bytes_per_second.map_or(Duration::ZERO, |per_second| {
-                Duration::from_secs_f64(count as f64 / per_second as f64)
-            });
-            free = free.max(Instant::now()) + take;
-            if send
-                .send((free + now.delay, chunk[..count].to_vec()))
-                .await
-                .is_err()
-            {
-                return;
+            // In parts of a tenth of a second, as a slow link would bring them.
+            let part = now
+                .bytes_per_second
+                .map_or(count, |rate| (rate as usize / 10).max(1));
+            for bytes in chunk[..count].chunks(part) {
+                let take = now.bytes_per_second.map_or(Duration::ZERO, |per_second| {
+                    Duration::from_secs_f64(bytes.len() as f64 / per_second as f64)
+                });
+                free = free.max(Instant::now()) + take;
+                let sent = send.send((free + now.delay, bytes.to_vec()));
+                if sent.await.is_err() {
+                    return;
+                }
             }
         }
     };

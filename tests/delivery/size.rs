@@ -83,6 +83,27 @@ async fn a_first_sync_over_a_slow_link_that_breaks_many_times_makes_progress_eac
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes a while: just e2e"]
+async fn a_link_of_a_modem_carries_much_in_one_session() {
+    let mut world = World::new(Plan::default()).await;
+    make(&world.driver, 150).await;
+    let proxy = Proxy::before(world.hubs[0].address()).await;
+    let mut slow = Weather::far(Duration::from_secs(1));
+    // 9,600 bits.
+    slow.down.bytes_per_second = Some(1_200);
+    slow.up.bytes_per_second = Some(1_200);
+    proxy.weather(slow);
+    world.nodes[0].hubs = vec![proxy.address.to_string()];
+    world.nodes[0].start();
+    let took = world.settled(2 * CONVERGED).await;
+    eprintln!(
+        "150 objects at 9,600 bits a second: {took:?}, {} bytes",
+        proxy.carried_down()
+    );
+    assert_eq!(world.nodes[0].sessions().await, 1, "in one session");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes a while: just e2e"]
 async fn a_burst_of_ten_thousand_changes_is_delivered_and_nothing_is_dropped() {
     let world = World::started(Plan::default()).await;
     make(&world.driver, 2_000).await;

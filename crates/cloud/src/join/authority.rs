@@ -89,6 +89,10 @@ pub struct Serving {
     tls: Arc<ServerConfig>,
 }
 
+/// Bytes of a TLS record that a hub sends. Nothing of a record can be read before all of it is there:
+/// over the slowest link a larger one would take longer than an agent waits for a sign of life.
+const RECORD_BYTES_MAX: usize = 2 * 1024;
+
 /// Why a hub cannot show anything.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotServe {
@@ -111,8 +115,10 @@ impl Serving {
         let shown = Shown::new(&credential).map_err(CannotServe::Tls)?;
         let introducing = Introducing::new(shown.clone(), authority.certificate());
         let tls = host::tls::server(introducing, authority.certificate(), clock);
+        let mut tls = tls.map_err(CannotServe::Tls)?;
+        Arc::make_mut(&mut tls).max_fragment_size = Some(RECORD_BYTES_MAX);
         Ok(Self {
-            tls: tls.map_err(CannotServe::Tls)?,
+            tls,
             authority,
             wanted,
             shown,
