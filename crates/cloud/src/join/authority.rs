@@ -89,8 +89,9 @@ pub struct Serving {
     tls: Arc<ServerConfig>,
 }
 
-/// Bytes of a TLS record that a hub sends. Nothing of a record can be read before all of it is there:
-/// over the slowest link a larger one would take longer than an agent waits for a sign of life.
+/// Bytes of a TLS record that a hub sends. Nothing of a record can be read before all of it is
+/// there: over the slowest link a larger one would take longer than an agent waits for a sign of
+/// life.
 const RECORD_BYTES_MAX: usize = 2 * 1024;
 
 /// Why a hub cannot show anything.
