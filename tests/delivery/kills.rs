@@ -22,6 +22,7 @@ async fn kill(world: &mut World, victims: &[Victim], kills: usize, seed: u64) {
     let mut dice = Dice(seed);
     for _ in 0..kills {
         sleep(Duration::from_millis(300 + dice.below(1_200))).await;
+        world.hubs[0].look_after();
         let victim = victims[dice.below(victims.len() as u64) as usize];
         match victim {
             Victim::Api => {
@@ -40,6 +41,7 @@ async fn kill(world: &mut World, victims: &[Victim], kills: usize, seed: u64) {
         }
     }
     load.end_after(100).await;
+    world.hubs[0].look_after();
 }
 
 #[tokio::test(flavor = "multi_thread")]

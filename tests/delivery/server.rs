@@ -94,6 +94,9 @@ async fn what_went_while_the_hub_was_away_is_found_though_the_api_has_forgotten_
             .delete("services", &format!("number-{}", number + 10))
             .await;
     }
+    // A real server remembers what happened since its start, however old it is.
+    world.kill_api();
+    world.start_api();
     for turn in 0..3 {
         sleep(HISTORY).await;
         driver
