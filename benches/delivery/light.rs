@@ -18,7 +18,7 @@ use store::{Options, Replica};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use wire::digest::Digest;
-use wire::frame::{Delivery, Frame, Hello, MESSAGE_BYTES_MAX, Machine, frames};
+use wire::frame::{Delivery, Frame, Hello, MESSAGE_BYTES_MAX, Machine, REGISTER_NODE, frames};
 use wire::inbox::{Held, Piece};
 use wire::session::{Kept, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Receiver, Task};
 
@@ -148,6 +148,7 @@ pub(crate) struct Light {
     times: Times,
     tally: Arc<Tally>,
     session: AtomicU64,
+    features: u64,
 }
 
 /// Whether it is noted when each change was acked.
@@ -187,6 +188,7 @@ impl Crowd {
                 times: times.clone(),
                 tally: tally.clone(),
                 session: AtomicU64::new(0),
+                features: features(),
             })
         };
         Self {
@@ -271,7 +273,7 @@ impl Light {
             oldest: PROTOCOL_OLDEST,
             newest: PROTOCOL_NEWEST,
             session: self.session.fetch_add(1, Ordering::Relaxed) + 1,
-            features: 0,
+            features: self.features,
             program: "bench".into(),
             holdings: self.place.holdings(),
             machine: Machine::default(),
@@ -420,6 +422,19 @@ fn is_object(frame: &Frame) -> bool {
         return false;
     };
     matches!(delivery, Delivery::Put { .. } | Delivery::Delete { .. })
+}
+
+/// With `HOLDFAST_LEASES` the hub registers each node in the cluster and keeps its lease alive.
+fn features() -> u64 {
+    match leases_are_on() {
+        true => REGISTER_NODE,
+        false => 0,
+    }
+}
+
+/// Whether nodes are registered in the cluster.
+pub(crate) fn leases_are_on() -> bool {
+    std::env::var_os("HOLDFAST_LEASES").is_some()
 }
 
 fn chance() -> u64 {

@@ -1,7 +1,8 @@
 //! What delivery costs and how fast it is: bytes on a link, time over a far one, sessions, memory.
 //!
 //! `just bench-delivery` runs all parts, `just bench-delivery sync cut` only these.
-//! `HOLDFAST_SESSIONS` says how many sessions the part of that name opens.
+//! `HOLDFAST_SESSIONS` says how many sessions the part of that name opens, and with
+//! `HOLDFAST_LEASES` their nodes are registered in the cluster.
 
 #![allow(
     clippy::disallowed_methods,

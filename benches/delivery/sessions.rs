@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::counter::Counter;
 use crate::ground::{Ground, Hub, eventually};
 use crate::kinds::{SERVICES, make, service};
-use crate::light::{Crowd, Note, Place};
+use crate::light::{Crowd, Note, Place, leases_are_on};
 use crate::memory_store::MemoryStore;
 use crate::table::{Goal, Table};
 
@@ -46,8 +46,11 @@ pub(crate) async fn sessions(table: &mut Table) {
     let cpu = hub.program.cpu();
     tokio::time::sleep(IDLE).await;
     let cpu = (hub.program.cpu() - cpu).as_secs_f64() / IDLE.as_secs_f64() * 100.0;
-    let what = "the hub's processor time while nothing happens (heartbeats every 30 s, no leases)";
-    table.row(what, &format!("{cpu:.1} % of a core"));
+    let leases = if leases_are_on() { "on" } else { "off" };
+    let what = format!(
+        "the hub's processor time while nothing happens (heartbeats every 30 s, leases {leases})"
+    );
+    table.row(&what, &format!("{cpu:.1} % of a core"));
     counter.take();
     cut(table, (&ground, &hub), (&mut crowd, count), &counter).await;
 }

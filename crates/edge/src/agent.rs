@@ -92,6 +92,7 @@ impl Agent {
     pub async fn run(self, shutdown: Shutdown) -> Result<(), Failed> {
         let mut reconnect = Reconnect::new(self.hubs.len(), chance());
         let mut choice = Choice::new(self.transport);
+        let mut linked_until = self.times.now();
         loop {
             let began = self.times.now();
             let hub = &self.hubs[reconnect.hub()];
@@ -99,7 +100,11 @@ impl Agent {
                 closed = self.session((hub, &mut choice), &shutdown) => closed,
                 () = shutdown.triggered() => return Ok(()),
             };
-            let lasted = self.times.now().saturating_sub(began);
+            let now = self.times.now();
+            let lasted = now.saturating_sub(began);
+            if attempt.is_ok() {
+                linked_until = now;
+            }
             let ended = match attempt {
                 Ok(Closed::Stopping) => return Ok(()),
                 Ok(Closed::NotStored(refusal)) | Err(Unlinked::Store(refusal))
@@ -108,7 +113,7 @@ impl Agent {
                     return Err(Failed::Store(refusal));
                 }
                 Ok(closed) => self.closed(&closed, lasted),
-                Err(unlinked) => self.unlinked(&unlinked),
+                Err(unlinked) => self.unlinked(&unlinked, now.saturating_sub(linked_until)),
             };
             let wait = reconnect.after(ended, chance());
             let until = self.times.moment(self.times.now() + wait);
@@ -200,12 +205,14 @@ impl Agent {
             }
             choice.quic_failed(self.times.now());
         }
-        let opened = dial::secure(hub.address(), hub.name().clone(), tls, CONNECT_TIME_MAX).await;
-        let stream = opened.map_err(|error| unreachable(hub, error.to_string()))?;
+        let dialled = dial::dial(hub.address(), CONNECT_TIME_MAX).await;
+        let tcp = dialled.map_err(|error| unreachable(hub, error.to_string()))?;
         let not_let_in = |cause: String| Unlinked::NotLetIn {
             hub: hub.address().to_owned(),
             cause,
         };
+        let opened = dial::encrypted(tcp, hub.name().clone(), tls, CONNECT_TIME_MAX).await;
+        let stream = opened.map_err(|error| not_let_in(error.to_string()))?;
         let let_in = websocket::connect(stream, hub.address());
         let let_in = timeout(CONNECT_TIME_MAX, let_in).await;
         let let_in = let_in.map_err(|_| not_let_in("no answer in time".to_owned()))?;
@@ -234,14 +241,15 @@ impl Agent {
         }
     }
 
-    fn unlinked(&self, unlinked: &Unlinked) -> Attempt {
+    fn unlinked(&self, unlinked: &Unlinked, outage: Duration) -> Attempt {
         let words = chain(unlinked);
         warn!(error = %words, "no session");
         let wall = self.times.clock().wall();
         self.status.ended("unlinked", &words, wall);
         match unlinked {
             Unlinked::Store(_) => Attempt::SentAway { wait: STORE_WAIT },
-            _ => Attempt::Failed,
+            Unlinked::Unreachable { .. } => Attempt::Unreachable { outage },
+            Unlinked::Identity(_) | Unlinked::NotLetIn { .. } => Attempt::Failed,
         }
     }
 }

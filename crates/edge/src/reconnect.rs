@@ -1,7 +1,11 @@
 //! When to try again, and where: pure, with time and chance passed in.
 //!
 //! After an outage thousands of agents come back at once. Each waits a random time between nothing
-//! and a bound that doubles with every failure (full jitter), so that they arrive spread.
+//! and a bound (full jitter), so that they arrive spread. Where a hub answers and does not let us
+//! in, it may have too much to do: the bound doubles with every failure. Where nobody answers at
+//! all, asking costs no hub anything: the bound is a part of how long that has lasted, so that a
+//! link which was gone for seconds is used again within about a second, and one that was gone for
+//! hours within a minute.
 
 use std::time::Duration;
 
@@ -11,6 +15,8 @@ const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
 /// The longest wait that a hub may ask for. What it says must not keep a node away for ever.
 const HINT_MAX: Duration = Duration::from_secs(15 * 60);
+/// While nobody answers, the bound is this part of how long that has lasted.
+const OUTAGE_PART: u32 = 16;
 /// A session that lasted so long was a good one: failures are counted anew.
 const GOOD_AFTER: Duration = Duration::from_secs(30);
 
@@ -25,8 +31,13 @@ pub struct Reconnect {
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
-    /// There was no session.
+    /// A hub answered, and there was no session.
     Failed,
+    /// Nobody answered.
+    Unreachable {
+        /// How long there has been no session.
+        outage: Duration,
+    },
     /// There was one, for so long.
     Lost {
         /// How long.
@@ -76,6 +87,11 @@ impl Reconnect {
                 let wait = wait.min(HINT_MAX);
                 return wait + portion(FIRST.max(wait / 2), chance);
             }
+            Attempt::Unreachable { outage } => {
+                self.next_hub();
+                let bound = (outage / OUTAGE_PART).clamp(FIRST, LONGEST);
+                return portion(bound, chance);
+            }
             Attempt::Failed | Attempt::Lost { .. } => {}
         }
         self.next_hub();
@@ -120,6 +136,23 @@ mod tests {
             reconnect.after(Attempt::Failed, 0);
         }
         assert_eq!(bounds, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    }
+
+    #[test]
+    fn while_nobody_answers_the_wait_is_a_part_of_how_long_that_lasts() {
+        let longest = |seconds| {
+            let outage = Duration::from_secs(seconds);
+            let wait = |chance| one().after(Attempt::Unreachable { outage }, chance);
+            let waits = (0..=60_000).map(|chance| wait(chance).as_millis());
+            waits.max().unwrap()
+        };
+        assert_eq!([0, 16, 20, 160].map(longest), [1_000, 1_000, 1_250, 10_000]);
+        assert_eq!([960, 86_400].map(longest), [60_000, 60_000]);
+        // It says nothing about a hub that has too much to do.
+        let mut reconnect = Reconnect::new(2, 0);
+        let outage = Duration::from_secs(3600);
+        reconnect.after(Attempt::Unreachable { outage }, 0);
+        assert_eq!((reconnect.hub(), reconnect.failures()), (1, 0));
     }
 
     #[test]

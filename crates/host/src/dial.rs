@@ -63,9 +63,19 @@ pub async fn secure(
 ) -> io::Result<Secure> {
     let end = Instant::now() + within;
     let tcp = dial(address, within).await?;
-    let handshake = TlsConnector::from(tls).connect(name, tcp);
     let left = end.saturating_duration_since(Instant::now());
-    match timeout(left, handshake).await {
+    encrypted(tcp, name, tls, left).await
+}
+
+/// Encrypts a connection that is open, within a time; the peer must be `name`.
+pub async fn encrypted(
+    tcp: Stream,
+    name: ServerName<'static>,
+    tls: Arc<ClientConfig>,
+    within: Duration,
+) -> io::Result<Secure> {
+    let handshake = TlsConnector::from(tls).connect(name, tcp);
+    match timeout(within, handshake).await {
         Ok(done) => done,
         Err(_) => Err(late("the TLS handshake took too long")),
     }

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 use super::admit::Admit;
 use super::conduct::{self, Absent};
-use super::kinds::service::{AddressRange, Claims};
+use super::kinds::service::{AddressRange, Claims, takes_nothing};
 use super::options::{DeleteOptions, DryRun};
 use super::outcome::{
     encoded, fresh_uuid, parsed, random, refused, shown, stored, stored_bytes, too_busy,
@@ -324,7 +324,7 @@ impl Writes {
             true => self.namespace(target.namespace)?,
             false => None,
         };
-        let (_turn, network) = self.network(target, meta::name(body)).await?;
+        let (turn, network) = self.network(target, meta::name(body)).await?;
         let references = self.references(target, body)?;
         let around = Surroundings {
             namespace: inside.as_ref().map(|namespace| &namespace.value),
@@ -334,6 +334,8 @@ impl Writes {
         };
         let definition = self.definition_of(target, meta::name(body))?;
         let object = create::create(target, body.clone(), &self.stamp()?, &around)?;
+        // Who takes nothing need not keep others waiting while it is made durable.
+        let _turn = turn.filter(|_| !takes_nothing(&object, None));
         ask.admission.create(&object)?;
         let warnings = create::warnings(target, &object, None);
         let name = ObjectName::new(target.namespace, meta::name(&object));
@@ -388,7 +390,7 @@ impl Writes {
         let target = &ask.target;
         for _ in 0..ATTEMPTS_MAX {
             let current = self.must_read(target)?;
-            let (_turn, network) = self.network(target, target.name).await?;
+            let (turn, network) = self.network(target, target.name).await?;
             let stamp = self.stamp()?;
             let around = Surroundings {
                 network: network.as_ref(),
@@ -402,6 +404,8 @@ impl Writes {
             };
             let (decision, mut warnings) = rule(&update, &current.value)?;
             let new = shown(&decision, &current.value);
+            // The same here: what it has is its own as long as it is the version that was read.
+            let _turn = turn.filter(|_| !takes_nothing(new, Some(&current.value)));
             if decision != Decision::Unchanged {
                 ask.admission.update(new, &current.value)?;
             }

@@ -18,8 +18,19 @@ pub struct Claims {
     of: HashMap<ObjectName, (Version, Claim)>,
 }
 
+/// Whether a service that is about to be written has nothing that it did not have: then nobody has
+/// to wait for it.
+pub(in crate::write) fn takes_nothing(new: &Value, old: Option<&Value>) -> bool {
+    let had = old.map(Claim::of).unwrap_or_default();
+    let Claim { addresses, ports } = Claim::of(new);
+    let known = addresses
+        .iter()
+        .all(|address| had.addresses.contains(address));
+    known && ports.iter().all(|port| had.ports.contains(port))
+}
+
 /// What one service has.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Claim {
     pub(super) addresses: Vec<IpAddr>,
     pub(super) ports: Vec<u16>,
@@ -66,5 +77,26 @@ impl Claim {
             addresses: addresses.filter_map(|text| text.parse().ok()).collect(),
             ports: ports.filter_map(|port| u16::try_from(port).ok()).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_service_that_keeps_or_gives_back_takes_nothing() {
+        let full = json!({"spec": {"clusterIP": "10.0.0.7", "clusterIPs": ["10.0.0.7"],
+            "ports": [{"port": 1, "nodePort": 30001}]}});
+        let less = json!({"spec": {"clusterIP": "10.0.0.7", "ports": [{"port": 1}]}});
+        let headless = json!({"spec": {"clusterIP": "None", "ports": [{"port": 1}]}});
+        assert!(takes_nothing(&headless, None));
+        assert!(takes_nothing(&full, Some(&full)));
+        assert!(takes_nothing(&less, Some(&full)));
+        assert!(!takes_nothing(&less, None));
+        assert!(!takes_nothing(&full, Some(&less)), "a node port");
+        let other = json!({"spec": {"clusterIP": "10.0.0.8"}});
+        assert!(!takes_nothing(&other, Some(&full)), "an address");
     }
 }

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 pub use claims::Claims;
+pub(in crate::write) use claims::takes_nothing;
 pub use network::{AddressRange, Family, NODE_PORTS, Network};
 pub(in crate::write) use warnings::warnings;
 
