@@ -19,4 +19,5 @@ pub mod join; // who is a node: tokens, certificates, revocation
 pub mod notices; // what happens -> Kubernetes Events, for people
 pub mod record; // what nodes hold -> records in the cluster, for people
 pub mod report; // how a hub is doing, for people and programs
+pub mod waiting; // what a hub waits for before it can begin
 pub mod run; // a hub from its start to its end
