@@ -5,6 +5,7 @@ pub mod watch; // lists and watches -> changes, in order or as a set
 pub mod cache; // changes -> one copy of each object, and what can be sent of it
 pub mod view; // pods -> what each node must hold
 pub mod sessions; // which node has a session here, and who is woken
+pub mod guest; // a link that was let in -> its hello
 pub mod talk; // a session with a node over a link
 pub mod hub; // what all sessions share: the cluster's objects, views, bells
 pub mod ledger; // how each node is doing

@@ -225,6 +225,8 @@ where
         let message = match received {
             Received::Message(message) => message,
             Received::Ping(bytes) => {
+                // A hub says so while a large hello comes in.
+                self.receiver.listen(self.times.now());
                 self.pong = Some(bytes);
                 return Ok(());
             }
