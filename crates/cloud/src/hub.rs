@@ -141,6 +141,11 @@ impl Hub {
         all.partition(|resource| keep(resource) == Keep::All)
     }
 
+    /// Whether a resource is followed here.
+    pub fn follows(&self, resource: &Resource) -> bool {
+        self.views.read().resources().contains(resource)
+    }
+
     /// Whether everything is known that says what nodes are to hold.
     pub fn inputs_are_known(&self) -> bool {
         let (first, _) = self.resources();

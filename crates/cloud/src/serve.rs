@@ -99,6 +99,7 @@ impl Service {
                 return Err(away(Reason::Superseded, &words, SUPERSEDED_WAIT));
             }
         };
+        self.tell_foreign(node, &hello);
         let began = Began {
             number,
             at: times.now(),
@@ -119,6 +120,16 @@ impl Service {
             times.now(),
         );
         Ok((number, bell, sender))
+    }
+
+    /// What a node holds of kinds that are not followed here stays: another hub may have given it.
+    fn tell_foreign(&self, node: &Arc<str>, hello: &Hello) {
+        let held = hello.holdings.iter().filter(|held| held.objects > 0);
+        for held in held.filter(|held| !self.hub.follows(&held.resource)) {
+            let (resource, objects) = (&held.resource, held.objects);
+            info!(%node, %resource, objects,
+                "the node holds a kind that this hub does not follow: it is left as it is");
+        }
     }
 
     async fn talk<S>(
