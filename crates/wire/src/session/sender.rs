@@ -213,6 +213,11 @@ impl Sender {
         self.pulse.wait(now)
     }
 
+    /// Something of a message was heard that is not there yet.
+    pub fn listen(&mut self, now: Duration) {
+        self.pulse.listen(now);
+    }
+
     /// A report is where it belongs.
     pub fn reported(&mut self, reported: Reported) {
         let Reported {
