@@ -24,4 +24,4 @@ pub mod waiting; // what a hub waits for before it can begin
 pub mod run; // a hub from its start to its end
 
 #[cfg(test)]
-mod slow_tests; // guests and sessions over links that are slow
+mod slow_tests; // guests over links that are slow

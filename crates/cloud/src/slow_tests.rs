@@ -1,6 +1,6 @@
-//! Links on which everything takes long: what is slow is waited for, and what only pretends is not.
+//! Guests over links on which everything takes long: what is slow is waited for, and what only
+//! pretends is not.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,25 +9,20 @@ use host::{Clock, Times};
 use object::{ObjectName, Range, Resource, Scope};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use wire::digest::Digest;
-use wire::frame::{Frame, Hello, Holding, Machine, Welcome};
-use wire::session::{Patience, Sender};
-use wire::window::Limits;
+use wire::frame::{Frame, Hello, Holding, Machine};
 
-use crate::cache;
 use crate::guest::Guest;
-use crate::hub::Hub;
-use crate::talk::{Closed, Talk};
-use crate::view::Policy;
+use crate::talk::Closed;
 
 /// Both ends of a link: a guest, and what a node writes and reads.
-fn guest() -> (Guest<DuplexStream>, DuplexStream) {
+pub(crate) fn guest() -> (Guest<DuplexStream>, DuplexStream) {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let socket = Socket::new(ours, Role::Server, Bytes::new());
     (Guest::new(socket), theirs)
 }
 
 /// A message as a node writes it: masked, if with nothing.
-fn written(length: usize, content: &[u8]) -> Vec<u8> {
+pub(crate) fn written(length: usize, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x82];
     match u16::try_from(length) {
         Ok(length) => {
@@ -45,7 +40,7 @@ fn written(length: usize, content: &[u8]) -> Vec<u8> {
 }
 
 /// Writes so many bytes at once, again and again, a second apart.
-async fn trickle(link: &mut DuplexStream, bytes: &[u8], at_once: usize) {
+pub(crate) async fn trickle(link: &mut DuplexStream, bytes: &[u8], at_once: usize) {
     for some in bytes.chunks(at_once) {
         if link.write_all(some).await.is_err() {
             return;
@@ -113,60 +108,4 @@ async fn who_says_nothing_or_a_byte_now_and_then_is_sent_away() {
         assert!(matches!(said, Err(Closed::NoHello)));
         assert!(times.now() <= Duration::from_secs(50), "{:?}", times.now());
     }
-}
-
-/// A session that waits for what the node says, and the node's end of the link.
-fn talk() -> (Talk<DuplexStream, Hub>, DuplexStream, Times) {
-    let times = Times::new(Clock::machine());
-    let (hub, _) = Hub::new(
-        times.clone(),
-        Policy::default(),
-        1,
-        cache::Limits::default(),
-    );
-    let (guest, link) = guest();
-    let welcome = Welcome {
-        protocol: 1,
-        features: 0,
-        hub: "hub".into(),
-        heartbeat_seconds: 30,
-        window: 10,
-    };
-    let held = (Vec::new(), Vec::new());
-    let sender = Sender::new(
-        welcome,
-        held,
-        (Limits::default(), Patience::HUB),
-        times.now(),
-    );
-    let desk = (Arc::new(hub), Arc::default());
-    (Talk::new(guest, "n".into(), desk, sender), link, times)
-}
-
-/// How long a session lasts in which a message comes, so many bytes a second.
-async fn lasted(at_once: usize) -> Duration {
-    let (talk, mut link, times) = talk();
-    let bytes = written(1_000_000, &vec![0; 200 * at_once]);
-    let stop = std::future::pending();
-    let closed = tokio::select! {
-        closed = talk.run(stop) => closed,
-        () = trickle(&mut link, &bytes, at_once) => return times.now(),
-    };
-    assert_eq!(closed.label(), "silent");
-    times.now()
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_message_that_takes_long_to_arrive_is_a_sign_of_life() {
-    assert!(lasted(900).await >= Duration::from_secs(200));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_byte_now_and_then_is_none() {
-    let idle = Patience::HUB.idle_max;
-    let lasted = lasted(1).await;
-    assert!(
-        lasted >= idle && lasted <= idle + Duration::from_secs(30),
-        "{lasted:?}"
-    );
 }

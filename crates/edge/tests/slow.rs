@@ -13,6 +13,7 @@ use host::websocket::{Received, Role, Socket};
 use host::{Clock, Times};
 use store::disk::memory::MemoryDisk;
 use store::{Options, Replica};
+use tokio::io::DuplexStream;
 use tokio::time::sleep;
 use wire::frame::{Frame, Hello, Machine, Welcome};
 
@@ -42,18 +43,27 @@ fn welcome() -> Vec<u8> {
     bytes
 }
 
-/// How long a session lasts with a hub that listens for so long before it welcomes the agent, and
-/// says nothing after that.
-async fn lasted(listens: Duration) -> Duration {
-    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+/// How long a session lasts over a link that holds so many bytes, with a hub that does this.
+async fn session(holds: usize, hub: impl AsyncFnOnce(DuplexStream)) -> Duration {
+    let (ours, theirs) = tokio::io::duplex(holds);
     let times = Times::new(Clock::machine());
     let disk = Arc::new(MemoryDisk::default());
     let replica = Replica::open(disk, Options::new("node"), Clock::machine()).unwrap();
     let (keep, status) = (Keep::new(replica), Status::default());
     let socket = Socket::new(ours, Role::Client, Bytes::new());
     let talk = Talk::new(socket, hello(), &keep, (&times, &status));
-    let hub = async {
-        let socket = Socket::new(theirs, Role::Server, Bytes::new());
+    tokio::select! {
+        _ = talk.run(std::future::pending()) => {}
+        () = hub(theirs) => {}
+    }
+    times.now()
+}
+
+/// How long a session lasts with a hub that listens for so long before it welcomes the agent, and
+/// says nothing after that.
+async fn lasted(listens: Duration) -> Duration {
+    let hub = async |link| {
+        let socket = Socket::new(link, Role::Server, Bytes::new());
         let (mut reader, mut writer) = socket.split();
         let said = reader.read(4096).await.unwrap();
         assert!(matches!(said, Received::Message(_)));
@@ -64,11 +74,22 @@ async fn lasted(listens: Duration) -> Duration {
         writer.write_message(&welcome()).await.unwrap();
         std::future::pending::<()>().await;
     };
-    tokio::select! {
-        _ = talk.run(std::future::pending()) => {}
-        () = hub => {}
-    }
-    times.now()
+    session(64 * 1024, hub).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_that_takes_nothing_any_more_is_noticed_as_soon_as_a_silent_one() {
+    let hub = async |link| {
+        let _open: DuplexStream = link;
+        std::future::pending::<()>().await;
+    };
+    // Not even the hello is out.
+    let lasted = session(8, hub).await;
+    let most = Duration::from_secs(10);
+    assert!(
+        lasted >= Duration::from_secs(9) && lasted <= most,
+        "{lasted:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -207,15 +207,15 @@ impl Sender {
         })
     }
 
-    /// Something of a message was heard that is not there yet.
-    pub fn listen(&mut self, now: Duration) {
-        self.pulse.listen(now);
-    }
-
     /// For while nothing can be said, since what was said before is not out yet: whether the agent
     /// is there all the same. Gives when to look again.
     pub fn wait(&self, now: Duration) -> Result<Duration, Ended> {
         self.pulse.wait(now)
+    }
+
+    /// Something of a message was heard that is not there yet.
+    pub fn listen(&mut self, now: Duration) {
+        self.pulse.listen(now);
     }
 
     /// A report is where it belongs.
