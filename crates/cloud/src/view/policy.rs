@@ -1,6 +1,8 @@
 //! Which kinds every node holds whole, as configured; which no node is given; and which nodes are
-//! to hold no more. A kind that is in none of these is not spoken of: nodes keep what they have of it,
-//! since a hub of another release or configuration may have given it to them.
+//! to hold no more.
+//!
+//! A kind that is in none of these is not spoken of: nodes keep what they have of it, since a hub
+//! of another release or configuration may have given it to them.
 
 use std::collections::BTreeSet;
 
