@@ -7,7 +7,7 @@ use bytes::Bytes;
 use object::{Header, ObjectName, Resource, Scope};
 use store::replica::{Cut, CutEnd, Misbehaved, Onto, Refusal, Reset, Stage, Until, fits};
 use store::{Reader, Replica};
-use wire::digest::{Digest, content_hash};
+use wire::digest::{Digest, Sum, content_hash};
 use wire::frame::{Holding, STAGED_MAX, Staged};
 use wire::inbox::{self, Complete, Held, Piece, Replaced};
 use wire::session::Kept;
@@ -366,6 +366,10 @@ impl Kept for Keep {
         look: &mut dyn FnMut(&Header),
     ) -> bool {
         self.reader().each_staged(resource, scope, look)
+    }
+
+    fn each_content(&self, resource: &Resource, look: &mut dyn FnMut(&ObjectName, Sum)) -> bool {
+        self.reader().each_content(resource, look)
     }
 }
 

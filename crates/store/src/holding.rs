@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use object::digest::Digest;
+use object::digest::{Digest, Sum};
 use object::scope::Scope;
 use object::{Header, ObjectName, Resource, Standing, Version};
 
@@ -104,6 +104,25 @@ impl Reader {
         if let Some(slot) = slot.filter(|slot| !slot.is_damaged()) {
             slot.table.read().rows().for_each(|row| look(&row.header));
         }
+    }
+
+    /// Looks at the name of every object of a resource, and at what its bytes come to; nothing is
+    /// read for that. False for a damaged one. What looks must be quick: the writer waits for it.
+    pub fn each_content(
+        &self,
+        resource: &Resource,
+        look: &mut dyn FnMut(&ObjectName, Sum),
+    ) -> bool {
+        let slot = self.shared.table(&TableName::objects(resource));
+        let Some(slot) = slot else { return true };
+        let whole = !slot.is_damaged();
+        if whole {
+            let table = slot.table.read();
+            table
+                .rows()
+                .for_each(|row| look(&row.header.name, row.content()));
+        }
+        whole
     }
 
     /// The scopes for which something is staged.

@@ -23,7 +23,7 @@ pub use hello::{
 };
 pub use report::{Form, KEY_BYTES_MAX, Queue, REPORT_BYTES_MAX, Report, Reported};
 pub use stream::{Cause, End, PURPOSE_BYTES_MAX, Said};
-pub use tell::{Ask, Tell, Told};
+pub use tell::{Ask, By, Tell, Told};
 
 /// Bytes of a message before the hello was answered.
 pub const FIRST_MESSAGE_BYTES_MAX: usize = 256 * 1024;

@@ -137,12 +137,15 @@ fn every_question() -> Vec<Frame> {
         (None, Some(scope())),
         (Some(vec![0, 3]), Some(scope())),
     ] {
-        all.push(Frame::Ask(Ask {
-            resource: resource(),
-            bits: 7,
-            entries_of,
-            staged,
-        }));
+        for by in [By::Version, By::Content] {
+            all.push(Frame::Ask(Ask {
+                resource: resource(),
+                bits: 7,
+                entries_of: entries_of.clone(),
+                staged: staged.clone(),
+                by,
+            }));
+        }
     }
     let entry = Entry {
         name: ObjectName::new("n", "a"),
@@ -153,12 +156,17 @@ fn every_question() -> Vec<Frame> {
         Told::Entries(vec![1], vec![entry]),
         Told::TooMany,
     ] {
-        for staged in [None, Some(scope())] {
+        for (staged, by) in [
+            (None, By::Version),
+            (Some(scope()), By::Version),
+            (None, By::Content),
+        ] {
             all.push(Frame::Tell(Tell {
                 resource: resource(),
                 bits: 1,
                 told: told.clone(),
                 staged,
+                by,
             }));
         }
     }

@@ -21,6 +21,10 @@ pub struct Counts {
     pub void: u64,
     /// Times the node was asked what it holds of a resource.
     pub asked: u64,
+    /// Objects that were sent anew, since the node had other bytes of the same version.
+    pub refreshed: u64,
+    /// Times that such objects differed still after they were sent anew.
+    pub in_vain: u64,
 }
 
 /// Where a node stands with a resource, as far as this end knows.

@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use object::{Header, Resource, Scope};
 
-use super::Ended;
 use super::compare::{Outcome, Question};
 use super::news::{Counts, Happening, Standings};
 use super::pace::Pace;
 use super::pulse::{Beat, Patience, Pulse};
+use super::refresh::Refresh;
 use super::resume::{Nonsense, Resumption};
+use super::{CONTENTS, Ended};
 use crate::cut;
-use crate::digest::{Digest, Member};
-use crate::frame::{Frame, Holding, Reported, Staged, Tell, Welcome};
+use crate::digest::{Digest, Member, Sum};
+use crate::frame::{By, Frame, Holding, Reported, Staged, Tell, Welcome};
 use crate::outbox::{Outbox, Settled, Source};
 use crate::report::{Collected, Taken};
 use crate::window::Limits;
@@ -29,6 +30,11 @@ pub trait Compared: Source {
     fn digest(&self, resource: &Resource, scopes: &[Scope]) -> Digest;
     /// Everything in these scopes, each object once.
     fn headers(&self, resource: &Resource, scopes: &[Scope]) -> Vec<Arc<Header>>;
+    /// What the bytes of an object come to, at exactly this version, if they are still there.
+    fn sum(&self, resource: &Resource, header: &Header) -> Option<Sum> {
+        let bytes = self.bytes(resource, header)?;
+        Some(Sum::of(&bytes))
+    }
 }
 
 /// How long a node may be busy before nothing new is sent to it for a moment, so that what it holds
@@ -61,6 +67,8 @@ pub struct Sender {
     questions: BTreeMap<Resource, Question>,
     /// Questions about what is staged.
     resumption: Resumption,
+    /// Questions about bytes.
+    refresh: Refresh,
     /// What is said before any delivery.
     control: VecDeque<Frame>,
     reports: Collected,
@@ -85,11 +93,12 @@ impl Sender {
         now: Duration,
     ) -> Self {
         let mut reports = Collected::new();
-        let mut control = VecDeque::from([Frame::Welcome(welcome)]);
-        control.extend(reports.begin().map(Frame::Reported));
         let unjudged = holdings
             .into_iter()
             .map(|holding| (holding.resource.clone(), holding));
+        let refresh = Refresh::new(welcome.features & CONTENTS != 0, now);
+        let mut control = VecDeque::from([Frame::Welcome(welcome)]);
+        control.extend(reports.begin().map(Frame::Reported));
         Self {
             outbox: Outbox::new(limits),
             pulse: Pulse::new(patience, now),
@@ -97,6 +106,7 @@ impl Sender {
             staged,
             questions: BTreeMap::new(),
             resumption: Resumption::default(),
+            refresh,
             control,
             reports,
             pace: Pace::default(),
@@ -165,7 +175,7 @@ impl Sender {
                 self.say_again(again);
                 Ok(Vec::new())
             }
-            Frame::Tell(tell) => self.told(tell, source),
+            Frame::Tell(tell) => self.told(tell, source, now),
             Frame::Report(report) => Ok(match self.reports.take(&report)? {
                 Taken::New => vec![Happening::Report(report)],
                 _ => Vec::new(),
@@ -226,12 +236,23 @@ impl Sender {
     /// Whether the node owes an ack or an answer.
     pub fn awaits(&self) -> bool {
         let asks = !self.questions.is_empty() || !self.resumption.is_empty();
-        self.outbox.in_flight() > 0 || asks
+        self.outbox.in_flight() > 0 || asks || !self.refresh.is_empty()
     }
 
     /// What was counted.
     pub fn counts(&self) -> Counts {
-        self.counts
+        let (refreshed, in_vain) = self.refresh.counts();
+        Counts {
+            refreshed,
+            in_vain,
+            ..self.counts
+        }
+    }
+
+    /// What the node holds is compared by its bytes after this time, and then every hour or so. A
+    /// hub spreads that over its nodes.
+    pub fn refresh_after(&mut self, wait: Duration, now: Duration) {
+        self.refresh.wait(wait, now);
     }
 
     /// Whether what the node holds was what it should be, when that was last known.
@@ -390,6 +411,7 @@ impl Sender {
             }
         }
         self.control.extend(self.resumption.due(now, answered));
+        self.control.extend(self.refresh.due(now, answered));
     }
 
     /// Compares the digest of all that the node holds with the expected one. What is on its way
@@ -417,6 +439,9 @@ impl Sender {
         let mut happenings = vec![Happening::Compared { even }];
         if even {
             self.pace.even();
+            let asked = self.refresh.begin(&self.outbox, now);
+            self.counts.asked += asked.len() as u64;
+            self.control.extend(asked);
         } else if self.pace.may_ask(now) {
             self.check(source, now);
             happenings.extend(self.pace(now));
@@ -442,7 +467,20 @@ impl Sender {
         }
     }
 
-    fn told(&mut self, mut tell: Tell, source: &impl Compared) -> Result<Vec<Happening>, Ended> {
+    fn told(
+        &mut self,
+        mut tell: Tell,
+        source: &impl Compared,
+        now: Duration,
+    ) -> Result<Vec<Happening>, Ended> {
+        if tell.by == By::Content {
+            let both = (&mut self.outbox, source);
+            let asked = self.refresh.take(tell, both, now);
+            let asked = asked.map_err(|Nonsense| Ended::out_of_place("an answer"))?;
+            self.counts.asked += u64::from(asked.is_some());
+            self.control.extend(asked);
+            return Ok(Vec::new());
+        }
         if let Some(scope) = tell.staged.take() {
             let both = (&mut self.outbox, source);
             let asked = self.resumption.take(&scope, tell, both);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object::{Header, Object, ObjectName, Resource, Scope, Standing, Version};
 use wire::difference;
-use wire::digest::{Digest, Member};
-use wire::frame::{Ask, Frame, Holding, Staged, Tell, Told};
+use wire::digest::{Digest, Member, Sum};
+use wire::frame::{Ask, By, Frame, Holding, Staged, Tell, Told};
 use wire::inbox::{Action, Change, Complete, Held, Inbox, Misbehaved, Onto, Piece, Replaced};
 
 use crate::cluster::{Cluster, Rows, inside, resources, told};
@@ -176,6 +176,7 @@ impl Node {
                     bits: ask.bits,
                     told,
                     staged: ask.staged,
+                    by: ask.by,
                 })]);
             }
             _ => Vec::new(),
@@ -211,6 +212,9 @@ impl Node {
                 None => return Told::TooMany,
             },
         };
+        if ask.by == By::Content {
+            return tell_content(ask, rows);
+        }
         let rows = rows.values();
         let rows = rows.map(|object| &object.header);
         match &ask.entries_of {
@@ -256,6 +260,27 @@ impl Node {
         let new = number > self.acked;
         self.acked = number;
         new.then_some(Frame::Ack { number })
+    }
+}
+
+/// Says what it holds, by its bytes.
+fn tell_content(ask: &Ask, rows: &Rows) -> Told {
+    match &ask.entries_of {
+        None => {
+            let mut buckets = difference::Buckets::new(&ask.resource, ask.bits);
+            for (name, object) in rows {
+                buckets.add_content(name, Sum::of(&object.bytes));
+            }
+            Told::Buckets(buckets.digests())
+        }
+        Some(which) => {
+            let entries = difference::Entries::new(&ask.resource, (ask.bits, which));
+            let mut entries = entries.expect("buckets that are there");
+            for (name, object) in rows {
+                entries.add_content(name, Sum::of(&object.bytes));
+            }
+            Told::Entries(which.clone(), entries.found().expect("a few"))
+        }
     }
 }
 
@@ -391,6 +416,8 @@ impl Shelf {
         self.held.retain(|scope| !ended.contains(scope));
         self.staged.retain(|(scope, _)| !ended.contains(scope));
         let before = self.seen_at(&aim);
+        let shown = self.standing.as_ref().is_some_and(|at| *at.shown() == aim);
+        let rows = shown.then(|| self.rows.clone()).unwrap_or_default();
         let resets = self.resets.take().filter(|(of, _)| *of == aim);
         for (scope, content) in resets.map(|(_, resets)| resets).unwrap_or_default() {
             self.rows
@@ -399,6 +426,15 @@ impl Shelf {
             self.staged.retain(|(other, _)| *other != scope);
             if !self.held.contains(&scope) {
                 self.held.push(scope);
+            }
+        }
+        // What was shown at a version keeps its bytes at this version.
+        for (name, old) in rows {
+            let same = |new: &&mut Object| {
+                (&new.header.uid, &new.header.version) == (&old.header.uid, &old.header.version)
+            };
+            if let Some(new) = self.rows.get_mut(&name).filter(same) {
+                *new = old;
             }
         }
         let held = &self.held;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use object::{Resource, Scope};
-use wire::frame::{Frame, MESSAGE_BYTES_MAX, Welcome, frames};
+use wire::frame::{By, Frame, MESSAGE_BYTES_MAX, Welcome, frames};
 use wire::outbox::{Settled, Source};
-use wire::session::{Ended, Happening, Patience, Sender};
+use wire::session::{CONTENTS, Ended, Happening, Patience, Sender};
 use wire::window::Limits;
 
 use crate::chance::Chance;
@@ -60,6 +60,8 @@ impl Seen {
             "reached",
             "even",
             "uneven",
+            "asked bytes",
+            "refreshed",
         ] {
             assert!(self.0.contains(what), "never {what}");
         }
@@ -95,6 +97,7 @@ impl World {
             72..84 => self.sync(),
             84..87 => self.node.flush(),
             87 => self.connect(),
+            88 if self.chance.one_in(12) => self.cluster.release(),
             88 => self.beat(),
             89 if self.chance.one_in(2) => self.node.disk.blind ^= true,
             89 => self.tell_progress(),
@@ -145,6 +148,7 @@ impl World {
             self.wait();
         }
         assert!(quiet, "it never ends");
+        self.refresh();
         assert_eq!(self.node.staged(), 0, "nothing is staged for nobody");
         for resource in resources() {
             let now = self.cluster.ring(&resource).unwrap().now().clone();
@@ -157,6 +161,40 @@ impl World {
             let same = held.len() == self.wanted.len();
             assert!(same && held.iter().all(|scope| self.wanted.contains(scope)));
         }
+    }
+
+    /// In the course of some hours, the node gets the bytes that the hub makes, as well.
+    fn refresh(&mut self) {
+        for round in 0..600 {
+            if self.has_bytes() {
+                return;
+            }
+            if round % 8 == 0 {
+                self.now += Duration::from_secs(1_200);
+                self.beat();
+            }
+            self.cluster.advance();
+            self.send();
+            (0..8).for_each(|_| self.receive());
+            self.node.flush();
+            self.sync();
+            self.answer();
+            if self.link.is_none() {
+                self.connect();
+            }
+        }
+        panic!("other bytes for ever");
+    }
+
+    /// Whether the node has the bytes of all objects as the hub makes them.
+    fn has_bytes(&self) -> bool {
+        let same = |resource: &Resource| {
+            let rows = self.node.disk.tables.get(resource);
+            let mut rows = rows.iter().flat_map(|table| table.rows.values());
+            let now = &self.cluster.tables[resource].now;
+            rows.all(|row| now[&row.header.name].bytes == row.bytes)
+        };
+        self.is_quiet() && resources().iter().all(same)
     }
 
     fn is_quiet(&self) -> bool {
@@ -184,7 +222,7 @@ impl World {
         };
         let welcome = Welcome {
             protocol: 1,
-            features: 0,
+            features: CONTENTS,
             hub: "hub".into(),
             heartbeat_seconds: 30,
             window: 12,
@@ -239,6 +277,7 @@ impl World {
                 Frame::Deliver { delivery, .. } => {
                     self.cluster.expect_wanted(delivery, &self.wanted)
                 }
+                Frame::Ask(ask) if ask.by == By::Content => self.seen.note("asked bytes"),
                 Frame::Ask(ask) if ask.staged.is_some() && ask.entries_of.is_some() => {
                     self.seen.note("asked entries of what is staged");
                 }
@@ -302,6 +341,9 @@ impl World {
         if link.sender.counts().again > 0 {
             self.seen.note("sent again");
         }
+        if link.sender.counts().refreshed > 0 {
+            self.seen.note("refreshed");
+        }
     }
 
     fn sync(&mut self) {
@@ -313,7 +355,8 @@ impl World {
 
     /// Time passes.
     fn wait(&mut self) {
-        self.now += Duration::from_secs(11);
+        let long = self.chance.one_in(20);
+        self.now += Duration::from_secs(if long { 4_000 } else { 11 });
     }
 
     /// A message is lost, or comes twice. A link does neither: the rules hold all the same.
