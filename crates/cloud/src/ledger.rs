@@ -244,6 +244,8 @@ impl Ledger {
                 }
             }
             Happening::Report(_) | Happening::Stream { .. } => return,
+            Happening::MoreSetAside { count } => entry.aside_more += count,
+            Happening::Settled(Settled::DocumentAside { .. }) => return,
             Happening::Ahead { .. } | Happening::SetAsideAgain { .. } => return,
         }
         self.news_of(node);

@@ -118,6 +118,7 @@ impl Service {
             times.now(),
         );
         // After an update of the hub all nodes may get new bytes: not all of them at once.
+        sender.learn(hello.documents, hello.aside);
         let wait = REFRESH_EVERY.mul_f64(0.5 + share(node));
         sender.refresh_after(wait, times.now());
         Ok((number, bell, sender))

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use wire::documents::Documents;
 
 /// A node's name.
 pub type NodeName = Arc<str>;
@@ -24,6 +25,8 @@ const CLONE_TAKEOVERS: usize = 5;
 #[derive(Debug, Default)]
 pub struct Sessions {
     live: Mutex<HashMap<NodeName, Live>>,
+    /// The documents that every node is to have, once somebody said so.
+    documents: Mutex<Option<Arc<Documents>>>,
 }
 
 #[derive(Debug)]
@@ -148,6 +151,18 @@ impl Sessions {
         if let Some(live) = self.live.lock().get(node) {
             live.bell.ring(word);
         }
+    }
+
+    /// Every node is to have these documents from now on, and no others. Before that is said, none
+    /// is sent and none goes.
+    pub fn want_documents(&self, documents: Arc<Documents>) {
+        *self.documents.lock() = Some(documents);
+        self.ring_all(Word::View);
+    }
+
+    /// The documents that every node is to have, if that is known.
+    pub fn documents(&self) -> Option<Arc<Documents>> {
+        self.documents.lock().clone()
     }
 
     /// Wakes all sessions.

@@ -350,6 +350,8 @@ impl Running {
             holdings: self.keep.holdings(),
             machine: wire::frame::Machine::default(),
             staged,
+            documents: self.keep.documents(),
+            aside: self.keep.aside(),
         };
         let link = around.open(machine.number, hub);
         let talk = Talk::new(link, hello, self.times.now());

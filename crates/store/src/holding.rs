@@ -177,6 +177,18 @@ impl Reader {
         true
     }
 
+    /// The names of all documents. None where they are damaged.
+    pub fn documents(&self) -> Vec<ObjectName> {
+        let slot = self.shared.table(&TableName::documents());
+        let Some(slot) = slot.filter(|slot| !slot.is_damaged()) else {
+            return Vec::new();
+        };
+        let table = slot.table.read();
+        let shelf = table.shelves().get(&key(&Scope::all()));
+        let rows = shelf.into_iter().flat_map(Shelf::rows);
+        rows.map(|row| row.header.name.clone()).collect()
+    }
+
     /// The bytes of a document.
     pub fn document(&self, name: &str) -> Result<Option<Bytes>, ReadFailed> {
         let documents = TableName::documents();

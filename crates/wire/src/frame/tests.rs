@@ -63,6 +63,8 @@ fn hello(holdings: Vec<Holding>) -> Hello {
             os: "linux".into(),
             arch: "arm64".into(),
         },
+        documents: Vec::new(),
+        aside: Asides::default(),
     }
 }
 
@@ -350,8 +352,8 @@ fn an_older_agent_says_nothing_of_its_machine() {
     for text in [&said.machine.host, &said.machine.os, &said.machine.arch] {
         put_text(&mut machine, text);
     }
-    // Behind it stands that nothing is staged.
-    put_number(&mut machine, 0);
+    // Behind it stands that nothing is staged, no document there and nothing set aside.
+    machine.extend_from_slice(&[0; 4]);
     assert!(body.ends_with(&machine));
     body.truncate(body.len() - machine.len());
     let read = Hello::decode(&mut Taker::new(&body)).unwrap();

@@ -11,6 +11,8 @@ mod pace; // how often it is asked
 mod resume; // what it is asked about what is staged there
 mod refresh; // how it gets bytes anew that another release made
 mod news; // what is told of a session
+mod judge; // whether what it holds is what there was
+mod known; // what the node says beside where it stands
 mod sender; // the end that sends deliveries
 mod receiver; // the end that stores them
 
@@ -36,8 +38,10 @@ pub const RESUMES: u64 = 2;
 /// The node can be asked for the digests of what it holds by its bytes, and takes an object anew
 /// whose version is the same and whose bytes are not.
 pub const CONTENTS: u64 = 4;
+/// The node says which documents it has, and takes others.
+pub const DOCUMENTS: u64 = 8;
 /// What is understood here beyond the protocol, a bit for each.
-pub const FEATURES: u64 = RESUMES | CONTENTS;
+pub const FEATURES: u64 = RESUMES | CONTENTS | DOCUMENTS;
 
 /// Why a session ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -63,6 +63,11 @@ pub enum Happening {
         /// How long it is.
         pause: Duration,
     },
+    /// The node could not take so many objects more than it says the names of.
+    MoreSetAside {
+        /// How many.
+        count: u64,
+    },
     /// The node was told of a version that is not known here: this end is behind, or the cluster's
     /// history is another one.
     Ahead {

@@ -11,7 +11,9 @@ use super::pulse::{Beat, Patience, Pulse};
 use super::{PROTOCOL_NEWEST, PROTOCOL_OLDEST};
 use crate::difference::{Buckets, Entries, Entry};
 use crate::digest::{Digest, Sum};
-use crate::frame::{Ask, By, Fault, Frame, Hello, Report, Reported, Said, Tell, Told, Welcome};
+use crate::frame::{
+    Asides, Ask, By, Fault, Frame, Hello, Report, Reported, Said, Tell, Told, Welcome,
+};
 use crate::inbox::{Action, Held, Inbox, Piece};
 
 /// What the node keeps, and can tell of.
@@ -84,13 +86,18 @@ impl Receiver {
         let mut pulse = Pulse::new(Patience::AGENT, now);
         pulse.await_answer(true, now);
         Self {
-            inbox: Inbox::default(),
+            inbox: Inbox::after(hello.aside.clone()),
             pulse,
             welcome: None,
             control: VecDeque::from([Frame::Hello(hello)]),
             acked: 0,
             again: false,
         }
+    }
+
+    /// Objects that could not be taken, in this session and before: the next hello has them.
+    pub fn aside(&self) -> &Asides {
+        self.inbox.aside()
     }
 
     /// What the hub agreed to.

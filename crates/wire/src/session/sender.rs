@@ -16,10 +16,9 @@ use super::pace::Pace;
 use super::pulse::{Beat, Patience, Pulse};
 use super::refresh::Refresh;
 use super::resume::{Nonsense, Resumption};
-use super::{CONTENTS, Ended};
-use crate::cut;
-use crate::digest::{Digest, Member, Sum};
-use crate::frame::{By, Frame, Holding, Reported, Staged, Tell, Welcome};
+use super::{CONTENTS, DOCUMENTS, Ended};
+use crate::digest::{Digest, Sum};
+use crate::frame::{Aside, By, Frame, Holding, Reported, Staged, Tell, Welcome};
 use crate::outbox::{Outbox, Settled, Source};
 use crate::report::{Collected, Taken};
 use crate::window::Limits;
@@ -58,17 +57,23 @@ enum Pause {
 /// A session with a node.
 #[derive(Debug)]
 pub struct Sender {
-    outbox: Outbox,
+    pub(super) outbox: Outbox,
     pulse: Pulse,
     /// What the node said that it holds, of resources that are not known here yet.
-    unjudged: BTreeMap<Resource, Holding>,
+    pub(super) unjudged: BTreeMap<Resource, Holding>,
     /// What it said that is staged there, of the same.
-    staged: Vec<Staged>,
+    pub(super) staged: Vec<Staged>,
     questions: BTreeMap<Resource, Question>,
     /// Questions about what is staged.
     resumption: Resumption,
     /// Questions about bytes.
     refresh: Refresh,
+    /// Whether the node takes documents.
+    pub(super) takes_documents: bool,
+    /// Objects that it could not take, of resources that are not known here yet.
+    pub(super) aside: Vec<Aside>,
+    /// What is said of that, once.
+    pub(super) more_aside: u64,
     /// What is said before any delivery.
     control: VecDeque<Frame>,
     reports: Collected,
@@ -96,6 +101,7 @@ impl Sender {
         let unjudged = holdings
             .into_iter()
             .map(|holding| (holding.resource.clone(), holding));
+        let takes_documents = welcome.features & DOCUMENTS != 0;
         let refresh = Refresh::new(welcome.features & CONTENTS != 0, now);
         let mut control = VecDeque::from([Frame::Welcome(welcome)]);
         control.extend(reports.begin().map(Frame::Reported));
@@ -107,6 +113,9 @@ impl Sender {
             questions: BTreeMap::new(),
             resumption: Resumption::default(),
             refresh,
+            takes_documents,
+            aside: Vec::new(),
+            more_aside: 0,
             control,
             reports,
             pace: Pace::default(),
@@ -162,7 +171,7 @@ impl Sender {
                 Ok(Vec::new())
             }
             Frame::Ack { number } => {
-                let settled = self.outbox.ack(number)?;
+                let settled = self.outbox.ack(number, now)?;
                 let aside = |settled: &Settled| matches!(settled, Settled::SetAside { .. });
                 if settled.iter().any(aside) {
                     self.pace.set_aside();
@@ -297,6 +306,9 @@ impl Sender {
         match self.pause {
             Pause::No => {
                 let frame = self.outbox.next(source, now);
+                if self.outbox.has_spared() {
+                    self.pace.set_aside();
+                }
                 self.starved_at = self.outbox.is_starved().then_some(now);
                 self.counts.sent += u64::from(frame.is_some());
                 Ok(frame)
@@ -324,79 +336,7 @@ impl Sender {
         self.control.extend(frame);
     }
 
-    /// Judges what the node said that it holds, of resources that are known by now.
-    fn judge(&mut self, source: &impl Compared, now: Duration) -> Vec<Happening> {
-        if self.unjudged.is_empty() && self.staged.is_empty() {
-            return Vec::new();
-        }
-        let outbox = &self.outbox;
-        let known = |resource: &Resource| outbox.knows(resource) && source.ring(resource).is_some();
-        let staged: Vec<Staged> = self
-            .staged
-            .extract_if(.., |staged| known(&staged.resource))
-            .collect();
-        let judged: Vec<Holding> = self
-            .unjudged
-            .extract_if(.., |resource, _| known(resource))
-            .map(|(_, holding)| holding)
-            .collect();
-        let judged = judged.into_iter();
-        let happenings = judged
-            .flat_map(|holding| self.judge_one(holding, source, now))
-            .collect();
-        // What is staged is of use or not, by what is held.
-        for staged in staged {
-            self.outbox.found(staged, source.epoch());
-        }
-        happenings
-    }
-
-    fn judge_one(
-        &mut self,
-        holding: Holding,
-        source: &impl Compared,
-        at: Duration,
-    ) -> Vec<Happening> {
-        let resource = &holding.resource;
-        let Some(ring) = source.ring(resource) else {
-            return Vec::new();
-        };
-        let wanted = self.outbox.wanted(resource).to_vec();
-        let same = holding.epoch == source.epoch();
-        // Versions of another epoch say nothing here.
-        let reached = holding.reached.filter(|_| same);
-        let member = |header: &Header| Member::of(resource, header);
-        let now = (source.digest(resource, &holding.scopes), member);
-        let standing = holding.standing.filter(|standing| {
-            let known = cut::digest_at(ring, &holding.scopes, standing, now);
-            same && known == Ok(holding.digest)
-        });
-        let doubtful = standing.is_none() && same && !holding.scopes.is_empty();
-        let ahead = reached.clone().filter(|reached| reached > ring.now());
-        let ahead = ahead.map(|reached| Happening::Ahead {
-            resource: resource.clone(),
-            reached,
-        });
-        // What it said is what there was: as good as an ack.
-        let whole = standing.as_ref().filter(|at| at.parts.is_empty());
-        let stands = whole.map(|at| {
-            Happening::Settled(Settled::Reached {
-                resource: resource.clone(),
-                version: at.progress.clone(),
-                scopes: holding.scopes.clone().into(),
-            })
-        });
-        self.outbox
-            .stands(resource.clone(), standing, reached, holding.scopes);
-        self.outbox.want(resource, &wanted);
-        if doubtful {
-            self.outbox.ask(resource);
-            self.ask(resource, Question::new(holding.objects, true, at));
-        }
-        stands.into_iter().chain(ahead).collect()
-    }
-
-    fn ask(&mut self, resource: &Resource, question: Question) {
+    pub(super) fn ask(&mut self, resource: &Resource, question: Question) {
         self.control.push_back(question.frame(resource));
         self.questions.insert(resource.clone(), question);
         self.counts.asked += 1;
