@@ -109,7 +109,8 @@ impl Refresh {
         let turns = &self.turns;
         let due = |resource: &&Resource| {
             let turn = turns.get(resource);
-            turn.map_or(all, |turn| now >= turn.due)
+            let due = turn.map_or(all, |turn| now >= turn.due);
+            due && !outbox.wanted(resource).is_empty()
         };
         let resources: Vec<Resource> = outbox.resources().filter(due).cloned().collect();
         let asked = resources.into_iter();
