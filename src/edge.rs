@@ -106,7 +106,7 @@ const HELP: &str = "\
 Examples:
   holdfast edge --hub hub.example.com:8443 --token-file token --ca-hash sha256:…
   holdfast edge --hub hub-a:8443 --hub hub-b:8443      once it has joined
-  holdfast status --data-dir /var/lib/holdfast         how it is doing
+  holdfast status --agent /var/lib/holdfast            how it is doing
 
 The agent starts from its disk without any hub, also with an expired certificate.
 

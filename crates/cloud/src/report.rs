@@ -16,6 +16,9 @@ use crate::talk::Desk;
 pub struct HubReport {
     /// The hub.
     pub hub: String,
+    /// What it waits for before it begins, if it has not begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
     /// Sessions now.
     pub sessions: usize,
     /// How sessions ended so far, by reason.
@@ -90,6 +93,7 @@ impl Hub {
         let (registered, told) = (self.register().counts(), self.notices().counts());
         HubReport {
             hub: name.to_owned(),
+            waits_for: None,
             registered: registered.nodes,
             registrations: Tries {
                 done: registered.written,
@@ -109,11 +113,32 @@ impl Hub {
 }
 
 impl HubReport {
+    /// Of a hub that has not begun.
+    pub fn waiting(name: &str, waits_for: String) -> Self {
+        Self {
+            hub: name.to_owned(),
+            waits_for: Some(waits_for),
+            sessions: 0,
+            session_ends: BTreeMap::new(),
+            overlooked: 0,
+            registered: 0,
+            registrations: Tries::default(),
+            events: Tries::default(),
+            resources: Vec::new(),
+            nodes: Vec::new(),
+        }
+    }
+
     /// The same as Prometheus' text. What concerns single nodes is summed up: a hundred thousand
     /// series are of no use to anybody.
     pub fn metrics(&self) -> String {
         let mut all = Metrics::default();
         let sum = |of: fn(&NodeReport) -> u64| self.nodes.iter().map(of).sum::<u64>();
+        let ready = (
+            "holdfast_hub_ready",
+            "Whether the hub has begun and lets nodes in.",
+        );
+        all.one(Kind::Gauge, ready, u64::from(self.waits_for.is_none()));
         let sessions = ("holdfast_hub_sessions", "Sessions now.");
         all.one(Kind::Gauge, sessions, self.sessions as u64);
         let ends = (

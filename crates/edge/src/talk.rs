@@ -16,6 +16,7 @@ use wire::frame::{Bye, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, f
 use wire::session::{Ended, RESUMES, Receiver, Task};
 
 use crate::keep::{Begun, Keep, Stored};
+use crate::reconnect::Lasted;
 use crate::status::Status;
 
 /// Pieces that wait for the disk. Beyond it nothing more is read: the hub waits for acks anyway.
@@ -93,6 +94,10 @@ pub struct Talk<'a, S> {
     queue: VecDeque<Stored>,
     /// Nothing while something is stored.
     begun: Option<Begun>,
+    /// When the hub greeted us.
+    greeted: Option<Duration>,
+    /// Whether something was stored since.
+    brought: bool,
     /// Bytes of a message that is not there yet, when it was last looked at.
     partial: usize,
     /// What a proxy on the way wants to hear again: of several the last will do.
@@ -122,17 +127,25 @@ where
             pump: Pump::new(writer),
             queue: VecDeque::new(),
             begun: Some(Begun::default()),
+            greeted: None,
+            brought: false,
             partial: 0,
             pong: None,
         }
     }
 
-    /// Goes on until the session is over, or `stop` says so.
-    pub async fn run(mut self, stop: impl Future<Output = ()>) -> Closed {
+    /// Goes on until the session is over, or `stop` says so. Says why it ended, and what there was
+    /// of it.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) -> (Closed, Lasted) {
         let mut storing: Option<Storing> = None;
         let closed = tokio::select! {
             closed = self.go_on(&mut storing) => closed,
             () = stop => Closed::Stopping,
+        };
+        let now = self.times.now();
+        let lasted = Lasted {
+            greeted: self.greeted.map(|at| now.saturating_sub(at)),
+            brought: self.brought,
         };
         // What was handed to the disk is finished: a later session counts on the order.
         if let Some(storing) = storing {
@@ -144,7 +157,7 @@ where
             let leave = self.pump.leave(words, CloseCode::AWAY, LAST_WORDS);
             leave.await;
         }
-        closed
+        (closed, lasted)
     }
 
     async fn go_on(&mut self, storing: &mut Option<Storing>) -> Closed {
@@ -158,9 +171,9 @@ where
 
     /// Says what is to be said, has stored what is to be stored, and waits until something happens.
     async fn step(&mut self, storing: &mut Option<Storing>) -> Result<(), Closed> {
-        self.speak()?;
+        let speaks_at = self.speak()?;
         self.store(storing);
-        let wakes_at = self.receiver.wakes_at().min(self.times.now() + LOOK_EVERY);
+        let wakes_at = speaks_at.min(self.times.now() + LOOK_EVERY);
         let wakes_at = self.times.moment(wakes_at);
         let reads = self.queue.len() < WAITING_MAX;
         tokio::select! {
@@ -172,6 +185,8 @@ where
                 *storing = None;
                 self.begun = Some(begun);
                 let number = stored.map_err(Closed::NotStored)?;
+                // A number of nothing is what was cleared away before the first delivery.
+                self.brought |= number > 0;
                 self.receiver.stored(number);
                 Ok(())
             }
@@ -184,11 +199,13 @@ where
         }
     }
 
-    fn speak(&mut self) -> Result<(), Closed> {
-        if !self.pump.is_free() {
-            return Ok(());
-        }
+    /// Says what is to be said, and gives when to try again though nothing happened.
+    fn speak(&mut self) -> Result<Duration, Closed> {
         let now = self.times.now();
+        if !self.pump.is_free() {
+            // A link can die while something is written to it, and that never ends.
+            return Ok(self.receiver.wait(now)?);
+        }
         let mut message = Vec::new();
         while message.len() < MESSAGE_BYTES {
             match self.receiver.next(self.keep, || None, now)? {
@@ -199,8 +216,9 @@ where
         let pong = self.pong.take();
         if !message.is_empty() || pong.is_some() {
             self.pump.start(message, pong);
+            return Ok(self.receiver.wait(now)?);
         }
-        Ok(())
+        Ok(self.receiver.wakes_at())
     }
 
     fn store(&mut self, storing: &mut Option<Storing>) {
@@ -225,6 +243,8 @@ where
         let message = match received {
             Received::Message(message) => message,
             Received::Ping(bytes) => {
+                // A hub says so while a large hello comes in.
+                self.receiver.listen(self.times.now());
                 self.pong = Some(bytes);
                 return Ok(());
             }
@@ -246,6 +266,7 @@ where
     fn take_on(&mut self, task: Task) {
         match task {
             Task::Welcome(welcome) => {
+                self.greeted = Some(self.times.now());
                 let now = self.times.clock().wall();
                 self.status.welcomed(&welcome, now);
                 if welcome.features & RESUMES == 0 {
@@ -259,10 +280,11 @@ where
         }
     }
 
-    /// A message that takes long to arrive is a sign of life.
+    /// A message that takes long to arrive is a sign of life. While nothing is read, since too much
+    /// waits for the disk, the hub may say what it likes; it must hear of us all the same.
     fn listen(&mut self) {
         let partial = self.reader.arrived_bytes();
-        if partial > self.partial {
+        if partial > self.partial || self.queue.len() >= WAITING_MAX {
             self.receiver.listen(self.times.now());
         }
         self.partial = partial;

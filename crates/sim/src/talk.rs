@@ -39,6 +39,11 @@ pub(crate) enum Closed {
 }
 
 impl Talk {
+    /// Whether the hub greeted it.
+    pub(crate) fn is_greeted(&self) -> bool {
+        self.receiver.welcome().is_some()
+    }
+
     pub(crate) fn new(link: u64, hello: Hello, now: Duration) -> Self {
         Self {
             link,
@@ -95,6 +100,9 @@ impl Talk {
                 self.queue.extend(tasks.into_iter().filter_map(stored));
             }
             agent.keep.note_aside(self.receiver.aside());
+        }
+        if self.queue.len() >= WAITING_MAX {
+            self.receiver.listen(agent.times.now());
         }
         Ok(())
     }
@@ -160,7 +168,8 @@ impl Talk {
             let link = around.links.get(&self.link).ok_or(Closed::Lost)?;
             let arrives = around.now + around.path(link).delay;
             if !link.up.has_room() {
-                return Ok(());
+                let there = self.receiver.wait(agent.times.now());
+                return there.map(drop).map_err(|ended| closed(ended, around));
             }
             let mut message = Vec::new();
             while message.len() < MESSAGE_BYTES {

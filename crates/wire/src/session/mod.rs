@@ -16,6 +16,8 @@ mod known; // what the node says beside where it stands
 mod sender; // the end that sends deliveries
 mod receiver; // the end that stores them
 
+use std::time::Duration;
+
 use crate::frame::{Bye, Reason};
 use crate::outbox::Broken;
 use crate::{inbox, report};
@@ -64,6 +66,12 @@ pub enum Ended {
 }
 
 impl Ended {
+    fn silent(silence: Duration) -> Self {
+        Self::Silent {
+            seconds: silence.as_secs(),
+        }
+    }
+
     /// What the other end is told, if there is a point in that.
     pub fn bye(&self) -> Option<Bye> {
         let reason = match self {

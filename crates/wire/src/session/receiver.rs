@@ -152,9 +152,13 @@ impl Receiver {
         }
     }
 
-    /// Something of a message was heard that is not there yet.
+    /// Something of a message was heard that is not there yet, or nothing is read for a while.
     pub fn listen(&mut self, now: Duration) {
-        self.pulse.listen(now);
+        match self.welcome {
+            Some(_) => self.pulse.listen(now),
+            // Nothing can be said yet.
+            None => self.pulse.hear(now),
+        }
     }
 
     /// Hands on what is there of the cut that is being received: for when nothing else is to be
@@ -195,6 +199,12 @@ impl Receiver {
         self.pulse.wakes_at()
     }
 
+    /// For while nothing can be said, since what was said before is not out yet: whether the hub is
+    /// there all the same. Gives when to look again.
+    pub fn wait(&self, now: Duration) -> Result<Duration, Ended> {
+        self.pulse.wait(now)
+    }
+
     fn speak(
         &mut self,
         kept: &impl Kept,
@@ -206,8 +216,7 @@ impl Receiver {
         }
         let beat = self.pulse.beat(now);
         if let Beat::Gone(silence) = beat {
-            let seconds = silence.as_secs();
-            return Err(Ended::Silent { seconds });
+            return Err(Ended::silent(silence));
         }
         if self.welcome.is_none() {
             return Ok(None);
@@ -237,7 +246,8 @@ impl Receiver {
         if !(PROTOCOL_OLDEST..=PROTOCOL_NEWEST).contains(&welcome.protocol) {
             return Err(Ended::out_of_place("a protocol that was not offered"));
         }
-        self.pulse.await_answer(false, now);
+        // A ping that was due before is none: nothing is said before the welcome.
+        self.pulse = Pulse::new(Patience::AGENT, now);
         let every = welcome
             .heartbeat_seconds
             .clamp(HEARTBEAT_MIN, HEARTBEAT_MAX);

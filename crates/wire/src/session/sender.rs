@@ -226,6 +226,17 @@ impl Sender {
         })
     }
 
+    /// For while nothing can be said, since what was said before is not out yet: whether the agent
+    /// is there all the same. Gives when to look again.
+    pub fn wait(&self, now: Duration) -> Result<Duration, Ended> {
+        self.pulse.wait(now)
+    }
+
+    /// Something of a message was heard that is not there yet.
+    pub fn listen(&mut self, now: Duration) {
+        self.pulse.listen(now);
+    }
+
     /// A report is where it belongs.
     pub fn reported(&mut self, reported: Reported) {
         let Reported {
@@ -291,10 +302,7 @@ impl Sender {
                     holds: None,
                 }));
             }
-            Beat::Gone(silence) => {
-                let seconds = silence.as_secs();
-                return Err(Ended::Silent { seconds });
-            }
+            Beat::Gone(silence) => return Err(Ended::silent(silence)),
             Beat::Rest => {}
         }
         self.ask_again(now);
