@@ -262,6 +262,23 @@ mod tests {
     }
 
     #[test]
+    fn documents_that_nodes_are_to_have_wake_their_sessions() {
+        let sessions = Sessions::default();
+        let node: NodeName = "n".into();
+        let Begun::Yes { bell, .. } = sessions.begin(&node, 1, Duration::ZERO) else {
+            panic!("it is the first");
+        };
+        // Before anybody says which there are to be, none goes.
+        assert!(sessions.documents().is_none());
+        let all = [("routes".into(), "a".into())];
+        let documents = Arc::new(Documents::new(all).unwrap());
+        sessions.want_documents(documents);
+        assert!(bell.words().has(Word::View));
+        let known = sessions.documents().unwrap();
+        assert_eq!(known.iter().count(), 1);
+    }
+
+    #[test]
     fn a_higher_number_elsewhere_ends_the_session_here() {
         let sessions = Sessions::default();
         let (bell, _) = begun(&sessions, 4, 0);

@@ -459,6 +459,35 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_document_of_a_hub_takes_the_place_of_none_of_the_nodes_own() {
+        let (disk, options) = (Arc::new(MemoryDisk::default()), Options::new("n"));
+        let replica = Replica::open_here(disk, options, Clock::machine()).unwrap();
+        let keep = Keep::new(replica);
+        assert_eq!(keep.next_session().await, Ok(1));
+        let document = |number, name: &str, bytes: Option<&'static str>| Stored::Document {
+            number,
+            name: name.into(),
+            bytes: bytes.map(Bytes::from),
+        };
+        let mut begun = Begun::default();
+        for (number, name) in [(1, "session"), (2, "routes")] {
+            let document = document(number, name, Some("41"));
+            assert_eq!(keep.store(document, &mut begun).await, Ok(number));
+        }
+        assert_eq!(keep.next_session().await, Ok(2));
+        let noted = |name: &str| Noted {
+            name: name.into(),
+            hash: content_hash(b"41"),
+        };
+        assert_eq!(keep.documents(), [noted("routes"), noted("session")]);
+        assert_eq!(keep.document("routes"), Some(Bytes::from("41")));
+        let gone = document(3, "session", None);
+        assert_eq!(keep.store(gone, &mut begun).await, Ok(3));
+        assert_eq!(keep.documents(), [noted("routes")]);
+        assert_eq!(keep.next_session().await, Ok(3));
+    }
+
+    #[tokio::test]
     async fn what_is_of_another_history_is_forgotten_and_not_refused_for_ever() {
         let (disk, options) = (Arc::new(MemoryDisk::default()), Options::new("n"));
         let replica = Replica::open_here(disk, options, Clock::machine()).unwrap();

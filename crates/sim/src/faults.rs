@@ -110,8 +110,8 @@ impl World {
         }
     }
 
-    /// A message is lost, comes twice or before its turn, on a link that lives on. A connection does
-    /// none of that; the rules hold all the same.
+    /// A message is lost, comes twice or before its turn, on a link that lives on. A connection
+    /// does none of that; the rules hold all the same.
     fn hurt_message(&mut self) {
         let ids: Vec<u64> = self.around.links.keys().copied().collect();
         if ids.is_empty() {

@@ -1,5 +1,6 @@
-//! Releases: hubs and agents of several at once, as in an update that goes on, or is taken back. What
-//! an older one cannot do, it does not offer; and of the same object an older hub makes other bytes.
+//! Releases: hubs and agents of several at once, as in an update that goes on, or is taken back.
+//! What an older one cannot do, it does not offer; and of the same object an older hub makes other
+//! bytes.
 
 use object::{Object, digest::content_hash};
 use wire::documents::Documents;

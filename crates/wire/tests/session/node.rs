@@ -63,7 +63,7 @@ pub(crate) struct Shelf {
     resets: Option<(Version, Vec<(Scope, Rows)>)>,
 }
 
-/// What is staged for a scope. What is to be laid over what is held cannot be gone on with.
+/// What is staged. What is to be laid over what is held cannot be gone on with.
 #[derive(Clone)]
 struct Staging {
     rows: Rows,
@@ -203,7 +203,7 @@ impl Node {
                 Action::Reject { number, fault } => answers.push(Frame::Reject {
                     number,
                     fault,
-                    words: fault_words(fault),
+                    words: format!("{fault:?}").into(),
                 }),
                 Action::AckAgain => answers.push(Frame::Ack {
                     number: self.inbox.acked(),
@@ -283,10 +283,6 @@ impl Node {
         self.acked = number;
         new.then_some(Frame::Ack { number })
     }
-}
-
-fn fault_words(fault: wire::frame::Fault) -> Box<str> {
-    format!("{fault:?}").into()
 }
 
 impl Disk {
