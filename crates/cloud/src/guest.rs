@@ -85,7 +85,7 @@ pub(crate) mod tests {
     use object::{ObjectName, Range, Resource, Scope};
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
     use wire::digest::Digest;
-    use wire::frame::{Holding, Machine};
+    use wire::frame::{Asides, Holding, Machine};
 
     use super::*;
 
@@ -145,6 +145,8 @@ pub(crate) mod tests {
             }],
             machine: Machine::default(),
             staged: Vec::new(),
+            documents: Vec::new(),
+            aside: Asides::default(),
         }
     }
 
