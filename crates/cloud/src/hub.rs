@@ -15,6 +15,7 @@ use object::{Header, ObjectName, Resource, Scope};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, mpsc};
 use tracing::warn;
+use wire::documents::Documents;
 use wire::session::{Happening, Sender};
 
 use crate::cache::{Applied, Cache, Keep, Limits, Relisted, State};
@@ -354,6 +355,10 @@ impl Desk for Hub {
                     .all(|scope| cache.lacking(resource, scope).is_empty())
         });
         view
+    }
+
+    fn documents(&self, _: &str) -> Option<Arc<Documents>> {
+        self.sessions.documents()
     }
 
     fn happened(&self, node: &Arc<str>, happening: Happening) {

@@ -56,6 +56,8 @@ struct Entry {
     again: u64,
     rejected: u64,
     void: u64,
+    refreshed: u64,
+    in_vain: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -123,6 +125,10 @@ pub struct NodeReport {
     pub rejected: u64,
     /// Deliveries that were given up.
     pub void: u64,
+    /// Objects that were sent anew since the node had other bytes of the same version.
+    pub refreshed: u64,
+    /// Times that such objects differed still afterwards.
+    pub in_vain: u64,
     /// The version that is on its disk, resource by resource.
     pub versions: BTreeMap<String, String>,
     /// Objects that it could not take, and why.
@@ -244,6 +250,8 @@ impl Ledger {
                 }
             }
             Happening::Report(_) | Happening::Stream { .. } => return,
+            Happening::MoreSetAside { count } => entry.aside_more += count,
+            Happening::Settled(Settled::DocumentAside { .. }) => return,
             Happening::Ahead { .. } | Happening::SetAsideAgain { .. } => return,
         }
         self.news_of(node);
@@ -334,6 +342,8 @@ impl Ledger {
             entry.again = counts.again;
             entry.rejected = counts.rejected;
             entry.void = counts.void;
+            entry.refreshed = counts.refreshed;
+            entry.in_vain = counts.in_vain;
         }
     }
 
@@ -404,6 +414,8 @@ impl Entry {
             again: self.again,
             rejected: self.rejected,
             void: self.void,
+            refreshed: self.refreshed,
+            in_vain: self.in_vain,
             versions: self
                 .held
                 .iter()

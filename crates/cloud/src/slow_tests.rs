@@ -9,7 +9,7 @@ use host::{Clock, Times};
 use object::{ObjectName, Range, Resource, Scope};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use wire::digest::Digest;
-use wire::frame::{Frame, Hello, Holding, Machine};
+use wire::frame::{Asides, Frame, Hello, Holding, Machine};
 
 use crate::guest::Guest;
 use crate::talk::Closed;
@@ -70,6 +70,8 @@ fn hello() -> Hello {
         }],
         machine: Machine::default(),
         staged: Vec::new(),
+        documents: Vec::new(),
+        aside: Asides::default(),
     }
 }
 

@@ -176,6 +176,8 @@ impl Agent {
             holdings: self.keep.holdings(),
             machine: self.machine.clone(),
             staged,
+            documents: self.keep.documents(),
+            aside: self.keep.aside(),
         })
     }
 
