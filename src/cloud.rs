@@ -300,7 +300,7 @@ fn shown(hub: Arc<Hub>, name: String, address: SocketAddr) -> Shown {
             }),
             _ => {
                 let node = path.strip_prefix("/nodes/")?;
-                let report = hub.ledger().node(node)?;
+                let report = hub.node_report(node)?;
                 serde_json::to_vec(&report).ok().map(json)
             }
         }

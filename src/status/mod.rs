@@ -2,7 +2,9 @@
 
 mod agent; // what an agent says of itself
 mod hub; // what a hub says of its nodes
+mod node; // what a hub says of one node
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -103,7 +105,7 @@ async fn tell(flags: &StatusFlags) -> anyhow::Result<String> {
         match (flags.output, &flags.node) {
             (Output::Json, _) => told.push_str(&pretty(&said)?),
             (Output::Text, Some(_)) => {
-                hub::node(&mut told, &serde_json::from_slice(&said)?, now())?;
+                node::text(&mut told, &serde_json::from_slice(&said)?, now())?;
             }
             (Output::Text, None) => {
                 hub::all(&mut told, &serde_json::from_slice(&said)?, now())?;
@@ -165,7 +167,11 @@ fn ago(then: Option<Timestamp>, now: Timestamp) -> String {
     let Some(then) = then else {
         return "-".to_owned();
     };
-    let seconds = (now.as_second() - then.as_second()).max(0);
+    seconds(u64::try_from(now.as_second() - then.as_second()).unwrap_or(0))
+}
+
+/// So many seconds, for people.
+fn seconds(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds}s"),
         120..7200 => format!("{}m", seconds / 60),
@@ -180,6 +186,18 @@ fn bytes(count: u64) -> String {
         0..10_000 => format!("{count} B"),
         10_000..10_000_000 => format!("{} kB", count / 1000),
         _ => format!("{} MB", count / 1_000_000),
+    }
+}
+
+/// Bytes by what they were for, for people: those that there are.
+fn by_class(classes: &BTreeMap<String, u64>) -> String {
+    let some = classes.iter().filter(|(_, count)| **count > 0);
+    let words: Vec<String> = some
+        .map(|(class, count)| format!("{class} {}", bytes(*count)))
+        .collect();
+    match words.is_empty() {
+        true => "nothing".to_owned(),
+        false => words.join(", "),
     }
 }
 

@@ -15,9 +15,11 @@ use object::{Header, ObjectName, Resource, Scope};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, mpsc};
 use tracing::warn;
+use wire::frame::Weight;
 use wire::session::{Happening, Sender};
 
 use crate::cache::{Applied, Cache, Keep, Limits, Relisted, State};
+use crate::lag::Marks;
 use crate::ledger::Ledger;
 use crate::nodes::{Leases, Register};
 use crate::notices::{Notice, Notices};
@@ -40,6 +42,7 @@ pub struct Hub {
     register: Register,
     notices: Notices,
     ledger: Ledger,
+    pub(crate) marks: Marks,
     /// Resources that the cluster does not have.
     unserved: Mutex<BTreeSet<Resource>>,
     /// Rung when a resource is known for the first time.
@@ -74,6 +77,7 @@ impl Hub {
             register: Register::new(Leases::default()),
             notices: Notices::default(),
             ledger: Ledger::default(),
+            marks: Marks::default(),
             unserved: Mutex::default(),
             learned: Notify::new(),
             lacking: Notify::new(),
@@ -118,6 +122,11 @@ impl Hub {
     /// What is told in the cluster.
     pub fn notices(&self) -> &Notices {
         &self.notices
+    }
+
+    /// What a node is to hold, whether it can be sent now or not.
+    pub fn wanted(&self, node: &str) -> BTreeMap<Resource, Arc<[Scope]>> {
+        self.views.read().of(&NodeName::from(node))
     }
 
     /// For how long nothing was heard of a node.
@@ -194,11 +203,13 @@ impl Hub {
     /// Another history of the cluster begins.
     pub fn begin(&self, epoch: u64) {
         self.cache.write().begin(epoch);
+        self.marks.clear();
         self.sessions.ring_all(Word::Epoch);
     }
 
     /// Takes in what became of the cluster. The cache has it already.
     pub fn hear(&self, told: &Told) {
+        self.marks.hear(told, &self.cache.read(), self.times.now());
         match told {
             Told::Changed(resource, applied) => self.changed(resource, applied),
             Told::Advanced(_) => {}
@@ -339,8 +350,7 @@ impl Desk for Hub {
     /// What the node is to hold. A resource of which bytes are missing here is not named: nothing
     /// of it is sent before they are there, and nothing ends.
     fn view(&self, node: &str) -> BTreeMap<Resource, Arc<[Scope]>> {
-        let views = self.views.read();
-        let mut view = views.of(&NodeName::from(node));
+        let mut view = self.wanted(node);
         let cache = self.cache.read();
         view.retain(|resource, scopes| {
             keep(resource) == Keep::All
@@ -363,13 +373,13 @@ impl Desk for Hub {
         }
     }
 
-    fn carried(&self, node: &str, received: usize, sent: usize) {
+    fn carried(&self, node: &str, received: Weight, sent: Weight) {
         self.ledger
             .carried(node, (received, sent), self.times.now());
     }
 
     fn looks(&self, node: &str, sender: &Sender) {
-        self.ledger.looks(node, sender);
+        self.ledger.looks(node, sender, self.times.clock().wall());
     }
 
     fn times(&self) -> &Times {

@@ -284,16 +284,16 @@ fn add(tasks: &mut Tasks, name: &'static str, task: impl Future<Output = ()> + S
 /// What becomes of a connection.
 async fn enter(accepted: Accepted, desk: Arc<Desk<Client>>, service: Service) {
     let entered = Box::pin(join::enter(accepted, &desk)).await;
-    go_on(entered, service).await;
+    go_on(entered, "websocket", service).await;
 }
 
 /// What becomes of a QUIC stream.
 async fn enter_quic(accepted: quic::Accepted, desk: Arc<Desk<Client>>, service: Service) {
     let entered = join::enter_quic(accepted, &desk);
-    go_on(entered, service).await;
+    go_on(entered, "quic", service).await;
 }
 
-async fn go_on<S>(entered: Entered<S>, service: Service)
+async fn go_on<S>(entered: Entered<S>, transport: &'static str, service: Service)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -308,7 +308,12 @@ where
     }) = entered.link
     {
         let remote = remote.to_string().into();
-        service.serve(socket, Caller { peer, remote }).await;
+        let caller = Caller {
+            peer,
+            remote,
+            transport,
+        };
+        service.serve(socket, caller).await;
     }
 }
 

@@ -13,7 +13,8 @@ use host::websocket::{CloseCode, Pump, Reader, Received, Socket};
 use object::{Resource, Scope};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use wire::frame::{
-    Bye, FIRST_MESSAGE_BYTES_MAX, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, frames,
+    Bye, Class, FIRST_MESSAGE_BYTES_MAX, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason,
+    Weight, frames,
 };
 use wire::session::{Compared, Ended, Happening, Sender};
 
@@ -37,7 +38,7 @@ pub trait Desk: Send + Sync + 'static {
     /// Something happened in the session of a node.
     fn happened(&self, node: &Arc<str>, happening: Happening);
     /// Bytes of messages that were received and sent.
-    fn carried(&self, node: &str, received: usize, sent: usize);
+    fn carried(&self, node: &str, received: Weight, sent: Weight);
     /// How the session looks now.
     fn looks(&self, node: &str, sender: &Sender);
     /// The program's time.
@@ -147,6 +148,8 @@ pub struct Talk<S, D> {
     pump: Pump<WriteHalf<S>>,
     /// What a proxy on the way wants to hear again: of several the last will do.
     pong: Option<Bytes>,
+    /// What is being written.
+    writing: Weight,
 }
 
 impl<S, D> Talk<S, D>
@@ -171,6 +174,7 @@ where
             reader: guest.reader,
             pump: guest.pump,
             pong: None,
+            writing: Weight::default(),
         }
     }
 
@@ -206,7 +210,10 @@ where
             },
             wrote = self.pump.wrote() => {
                 let bytes = wrote.map_err(|failed| Closed::Lost(failed.to_string()))?;
-                self.desk.carried(&self.node, 0, bytes);
+                let mut sent = std::mem::take(&mut self.writing);
+                // What the transport adds is for nobody but itself.
+                sent.add(Class::Control, (bytes as u64).saturating_sub(sent.total()));
+                self.desk.carried(&self.node, Weight::default(), sent);
                 Ok(())
             }
             () = self.bell.rung() => Ok(()),
@@ -267,6 +274,7 @@ where
         self.tell(happenings);
         let pong = self.pong.take();
         if !message.is_empty() || pong.is_some() {
+            self.writing = Weight::of(&message);
             self.pump.start(message, pong);
         }
         self.desk.looks(&self.node, &self.sender);
@@ -284,7 +292,8 @@ where
                 return Err(Closed::Lost(format!("the agent closed: {close:?}")));
             }
         };
-        self.desk.carried(&self.node, message.len(), 0);
+        let received = Weight::of(&message);
+        self.desk.carried(&self.node, received, Weight::default());
         let now = self.desk.times().now();
         let frames = frames(&message, MESSAGE_BYTES_MAX)?;
         let sender = &mut self.sender;

@@ -133,6 +133,7 @@ impl Agent {
         let opened = self.connect(hub, choice).await?;
         let hello = self.hello().await.map_err(Unlinked::Store)?;
         let transport = opened.name();
+        self.status.opened(transport, hello.session);
         info!(
             hub = hub.address(),
             session = hello.session,
@@ -182,6 +183,7 @@ impl Agent {
     /// Opens a link over what gets through.
     async fn connect(&self, hub: &Hub, choice: &mut Choice) -> Result<Opened, Unlinked> {
         let identity = self.identity.borrow().clone();
+        self.status.certificate(identity.validity.not_after);
         let tls = identity.tls(self.times.clock());
         let tls = tls.map_err(|error| Unlinked::Identity(error.to_string()))?;
         if choice.tries_quic(self.times.now()) {
@@ -223,9 +225,9 @@ impl Agent {
     fn closed(&self, closed: &Closed, lasted: Duration) -> Attempt {
         let words = chain(closed);
         let seconds = lasted.as_secs();
-        info!(seconds, reason = closed.label(), closed = %words, "session ended");
         let wall = self.times.clock().wall();
-        self.status.ended(closed.label(), &words, wall);
+        let (hub, transport) = self.status.ended(closed.label(), &words, wall);
+        info!(hub, transport, seconds, reason = closed.label(), closed = %words, "session ended");
         match closed {
             Closed::Ended(Ended::Told(bye)) => {
                 let wait = Duration::from_secs(bye.wait_seconds);

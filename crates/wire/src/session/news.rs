@@ -53,6 +53,14 @@ pub enum Happening {
         /// Whether it is.
         even: bool,
     },
+    /// What the node holds of one resource was compared, since the digest of everything was not the
+    /// expected one.
+    ComparedOne {
+        /// The resource.
+        resource: Resource,
+        /// Whether it is what it should be.
+        even: bool,
+    },
     /// What was put right was set aside again: the node is asked what it holds after this pause,
     /// and not before.
     SetAsideAgain {

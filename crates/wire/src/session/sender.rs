@@ -223,6 +223,11 @@ impl Sender {
         self.outbox.in_flight()
     }
 
+    /// How many of them are objects.
+    pub fn objects_in_flight(&self) -> usize {
+        self.outbox.objects_in_flight()
+    }
+
     /// Whether the node owes an ack or an answer.
     pub fn awaits(&self) -> bool {
         let asks = !self.questions.is_empty() || !self.resumption.is_empty();
@@ -465,12 +470,13 @@ impl Sender {
         let outcome = question.answer(&resource, tell.told, both);
         match outcome.ok_or_else(|| Ended::out_of_place("an answer"))? {
             Outcome::Equal => {
+                let even = true;
                 if self.questions.is_empty() && self.all_even {
-                    self.even = Some(true);
+                    self.even = Some(even);
                     self.pace.even();
-                    return Ok(vec![Happening::Compared { even: true }]);
+                    return Ok(vec![Happening::Compared { even }]);
                 }
-                return Ok(Vec::new());
+                return Ok(vec![Happening::ComparedOne { resource, even }]);
             }
             Outcome::Unclear => {
                 self.all_even = false;
@@ -483,7 +489,11 @@ impl Sender {
         }
         self.all_even = false;
         self.even = Some(false);
-        let news = was_open.then_some(Happening::Compared { even: false });
-        Ok(news.into_iter().collect())
+        if !was_open {
+            return Ok(Vec::new());
+        }
+        let even = false;
+        let one = Happening::ComparedOne { resource, even };
+        Ok(vec![Happening::Compared { even }, one])
     }
 }
