@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use cloud::clerk::FROZEN_LONG;
 use cloud::cluster;
 use cloud::hub::Hub;
 use cloud::nodes::Leases;
+use cloud::owners::Waits;
 use cloud::record::Mode;
 use cloud::run::{self, Config, Ports};
 use cloud::view::Policy;
@@ -206,6 +208,8 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
         drain: flags.drain.0,
         leases: flags.leases,
         records: flags.records,
+        peers: Waits::default(),
+        frozen_long: FROZEN_LONG,
     })
 }
 

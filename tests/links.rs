@@ -177,6 +177,8 @@ fn hub_config(cluster: Config) -> run::Config {
         drain: Duration::ZERO,
         leases: Leases::Off,
         records: Mode::Off,
+        peers: cloud::owners::Waits::default(),
+        frozen_long: cloud::clerk::FROZEN_LONG,
     }
 }
 

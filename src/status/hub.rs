@@ -47,7 +47,7 @@ pub(super) fn all(out: &mut String, hub: &Hub, now: Timestamp) -> std::fmt::Resu
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(hub.nodes.iter().map(|node| row(node, now)));
     table(out, &rows)?;
-    let trouble: Vec<String> = hub.nodes.iter().filter_map(Node::trouble).collect();
+    let trouble: Vec<String> = hub.nodes.iter().filter_map(|it| it.trouble(now)).collect();
     if !trouble.is_empty() {
         writeln!(out)?;
     }

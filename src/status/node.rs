@@ -63,8 +63,8 @@ struct Aside {
     why: String,
 }
 
-/// Seconds of silence on a link with something on its way that are worth a word: an answer takes
-/// less over any link that works.
+/// Seconds without an answer to what is on its way that are worth a word: it takes less over any
+/// link that works.
 const SILENT_LONG: u64 = 3;
 
 impl Node {
@@ -89,24 +89,29 @@ impl Node {
         }
     }
 
+    /// For how many seconds something is on its way and nothing was heard.
+    fn waits(&self, now: Timestamp) -> Option<u64> {
+        let since = self.sending_since.filter(|_| self.in_flight > 0)?;
+        let sending = u64::try_from(now.as_second() - since.as_second()).ok()?;
+        Some(sending.min(self.silent_seconds?))
+    }
+
     /// Objects that it could not take.
     pub(super) fn aside(&self) -> u64 {
         self.set_aside.len() as u64 + self.set_aside_more
     }
 
     /// What is wrong with it, if anything is.
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(super) fn trouble(&self, now: Timestamp) -> Option<String> {
         let name = &self.node;
         if !self.connected {
             let why = self.ended.as_deref().unwrap_or("never connected here");
             return Some(format!("{name} is away: {why}"));
         }
-        let silent = self.silent_seconds.filter(|silent| *silent >= SILENT_LONG);
-        if let Some(silent) = silent.filter(|_| self.in_flight > 0) {
-            let silent = seconds(silent);
+        if let Some(waits) = self.waits(now).filter(|waits| *waits >= SILENT_LONG) {
+            let (waits, flight) = (seconds(waits), self.in_flight);
             return Some(format!(
-                "{name} does not answer: {} deliveries on their way, nothing heard for {silent}",
-                self.in_flight
+                "{name} does not answer for {waits}: {flight} deliveries on their way"
             ));
         }
         if let Some(aside) = self.set_aside.first() {
@@ -135,7 +140,7 @@ pub(super) fn text(out: &mut String, node: &Node, now: Timestamp) -> std::fmt::R
     };
     let since = ago(node.since, now);
     writeln!(out, "Node {}: {link} for {since}", node.node)?;
-    if let Some(trouble) = node.trouble() {
+    if let Some(trouble) = node.trouble(now) {
         writeln!(out, "  {trouble}")?;
     }
     table(out, &facts(node, now))?;
@@ -184,7 +189,9 @@ fn standings(node: &Node, now: Timestamp) -> Vec<Vec<String>> {
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-    for it in &node.resources {
+    // What it has nothing of and is to have nothing of says nothing.
+    let told = |it: &&Standing| it.version.is_some() || it.lacks > 0 || it.objects != Some(0);
+    for it in node.resources.iter().filter(told) {
         let digest = match it.digest_equal {
             Some(true) => format!("equal for {}", ago(it.digest_since, now)),
             Some(false) => format!("differs for {}", ago(it.digest_since, now)),
@@ -209,13 +216,10 @@ fn sync(node: &Node, now: Timestamp) -> String {
         (Some(false), Some(since)) => format!("different for {}", ago(Some(since), now)),
         _ => "not compared yet".to_owned(),
     };
-    let last = match node.connected {
-        true => "",
-        false => " when it was last compared",
-    };
-    match node.sync() {
-        "equal" | "differs" => compared,
-        state => format!("{state} ({compared}{last})"),
+    match (node.sync(), node.even) {
+        ("equal" | "differs", _) => compared,
+        ("unknown", Some(_)) => format!("unknown ({compared} when it was last compared)"),
+        (state, _) => format!("{state} ({compared})"),
     }
 }
 
@@ -233,7 +237,7 @@ fn lacks(node: &Node, now: Timestamp) -> String {
         words += &format!(", for {}", seconds(lag));
     }
     words += &format!("; {} deliveries in flight", node.in_flight);
-    if let Some(since) = node.sending_since {
+    if let Some(since) = node.sending_since.filter(|_| node.in_flight > 0) {
         words += &format!(" for {}", ago(Some(since), now));
     }
     words + &format!(", {queued} objects queued")
@@ -287,7 +291,7 @@ mod tests {
     #[test]
     fn a_node_that_has_all_is_told_with_its_versions_and_without_trouble() {
         let node = node(&json!({}));
-        assert_eq!(node.trouble(), None);
+        assert_eq!(node.trouble(now()), None);
         let text = told(&node);
         assert!(text.starts_with("Node shop-1: connected over quic for 30s\n"));
         for words in [
@@ -307,25 +311,29 @@ mod tests {
             &json!({"inFlight": 2, "silentSeconds": 6, "lacks": 9, "queued": 7,
             "lagSeconds": 6, "sendingSince": "2026-01-02T00:00:24Z"}),
         );
-        let trouble = node.trouble().unwrap();
+        let trouble = node.trouble(now()).unwrap();
         assert_eq!(
             trouble,
-            "shop-1 does not answer: 2 deliveries on their way, nothing heard for 6s"
+            "shop-1 does not answer for 6s: 2 deliveries on their way"
         );
         let words = "9 objects, for 6s; 2 deliveries in flight for 6s, 7 objects queued";
         assert!(told(&node).contains(words));
+        // A link that was quiet for long, and on which something was just sent, is no trouble.
+        let fresh = json!({"inFlight": 1, "silentSeconds": 25,
+            "sendingSince": "2026-01-02T00:00:29Z"});
+        assert_eq!(self::node(&fresh).trouble(now()), None);
     }
 
     #[test]
     fn what_is_wrong_is_told_in_words() {
         let away = json!({"connected": false, "ended": "silent for 10 s", "transport": null});
-        let trouble = node(&away).trouble().unwrap();
+        let trouble = node(&away).trouble(now()).unwrap();
         assert_eq!(trouble, "shop-1 is away: silent for 10 s");
         let aside = json!({"resource": "secrets", "name": "a/b", "why": "it is too large"});
-        let trouble = node(&json!({"setAside": [aside], "setAsideMore": 2})).trouble();
+        let trouble = node(&json!({"setAside": [aside], "setAsideMore": 2})).trouble(now());
         let words = "shop-1 lacks secrets a/b: it is too large (and 2 more, see --node shop-1)";
         assert_eq!(trouble.unwrap(), words);
         let differs = json!({"even": false});
-        assert!(node(&differs).trouble().unwrap().contains("compared"));
+        assert!(node(&differs).trouble(now()).unwrap().contains("compared"));
     }
 }

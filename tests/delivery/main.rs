@@ -33,3 +33,4 @@ mod identity; // who a node is: revoked, expired, cloned
 mod hubs; //     several hubs
 mod server; //   an API that forgets, refuses and comes back
 mod size; //     much at once, over little
+mod seen; //     what can be seen of nodes

@@ -63,7 +63,8 @@ impl Net {
 
     /// The machine's address, where the hub listens.
     pub(crate) fn hub(&self) -> Ipv4Addr {
-        let process = std::process::id() % 16_384;
+        // Sixteen nets for each of 65,536 processes fill the range.
+        let process = std::process::id() % 65_536;
         let first = u32::from(Ipv4Addr::new(10, 192, 0, 0)) + process * 64;
         Ipv4Addr::from(first + u32::from(self.number % 16) * 4 + 1)
     }
@@ -131,7 +132,7 @@ impl Net {
 
     /// On the machine, then both in the middle, then in the agent's namespace.
     fn devices(&self) -> [String; 4] {
-        ["o", "h", "a", "i"].map(|side| format!("hf{}{}{side}", std::process::id(), self.number))
+        ["o", "h", "a", "i"].map(|side| format!("hf{}-{}{side}", std::process::id(), self.number))
     }
 }
 

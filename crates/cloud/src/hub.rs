@@ -362,20 +362,17 @@ impl Desk for Hub {
     }
 
     fn happened(&self, node: &Arc<str>, happening: Happening) {
-        self.ledger
-            .happened(node, &happening, self.times.clock().wall());
-        if self
-            .happenings
-            .try_send((Arc::clone(node), happening))
-            .is_err()
-        {
+        let now = self.times.clock().wall();
+        self.ledger.happened(node, &happening, now);
+        let told = self.happenings.try_send((Arc::clone(node), happening));
+        if told.is_err() {
             self.ledger.overlooked();
         }
     }
 
     fn carried(&self, node: &str, received: Weight, sent: Weight) {
-        self.ledger
-            .carried(node, (received, sent), self.times.now());
+        let now = self.times.now();
+        self.ledger.carried(node, (received, sent), now);
     }
 
     fn looks(&self, node: &str, sender: &Sender) {

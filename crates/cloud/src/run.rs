@@ -27,7 +27,7 @@ use crate::join::{
 };
 use crate::nodes::{self, Leases};
 use crate::notices::Notice;
-use crate::owners::{Heard, Publisher};
+use crate::owners::{Heard, Publisher, Waits};
 use crate::record::{HubTruth, Mode, Recorder, Records, Scribe};
 use crate::serve::{Caller, Service};
 use crate::talk::Desk as _;
@@ -57,6 +57,10 @@ pub struct Config {
     pub leases: Leases,
     /// Which objects on nodes have records.
     pub records: Mode,
+    /// How long hubs wait for each other.
+    pub peers: Waits,
+    /// For how long a resource cannot be followed before people are told.
+    pub frozen_long: Duration,
 }
 
 /// Where agents reach a hub.
@@ -106,6 +110,7 @@ pub async fn start(
         happenings,
         seen: eyes.seen,
         scribe: Scribe::new(Arc::clone(&ground.hub), &config.name, recorder),
+        frozen_long: config.frozen_long,
     };
     tasks.add("clerk", clerk.run(ground.shutdown.clone()));
     ground.register(tasks);
@@ -114,6 +119,7 @@ pub async fn start(
         name: config.name.as_str().into(),
         client: ground.client.clone(),
         heard: eyes.heard,
+        waits: config.peers,
     };
     tasks.add("owners", publisher.run(ground.shutdown.clone()));
     let hub = Arc::clone(&ground.hub);

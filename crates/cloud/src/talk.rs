@@ -103,6 +103,8 @@ impl Closed {
 pub struct Guest<S> {
     reader: Reader<ReadHalf<S>>,
     pump: Pump<WriteHalf<S>>,
+    /// What it has said.
+    said: Weight,
 }
 
 impl<S> Guest<S>
@@ -113,7 +115,8 @@ where
     pub fn new(socket: Socket<S>) -> Self {
         let (reader, writer) = socket.split();
         let pump = Pump::new(writer);
-        Self { reader, pump }
+        let said = Weight::default();
+        Self { reader, pump, said }
     }
 
     /// Waits for the hello: the first and only frame of the first message.
@@ -125,6 +128,7 @@ where
             Received::Message(message) => message,
             Received::Ping(_) | Received::Closed(_) => return Err(Closed::NoHello),
         };
+        self.said = Weight::of(&message);
         match frames(&message, FIRST_MESSAGE_BYTES_MAX)?.pop() {
             Some(Frame::Hello(hello)) => Ok(hello),
             _ => Err(Closed::NoHello),
@@ -166,6 +170,7 @@ where
     ) -> Self {
         // The view is asked for before anything is sent.
         bell.ring(Word::View);
+        desk.carried(&node, guest.said, Weight::default());
         Self {
             node,
             desk,
@@ -289,7 +294,7 @@ where
                 return Ok(());
             }
             Received::Closed(close) => {
-                return Err(Closed::Lost(format!("the agent closed: {close:?}")));
+                return Err(Closed::Lost(format!("the agent closed it{close}")));
             }
         };
         let received = Weight::of(&message);

@@ -248,7 +248,7 @@ where
                 return Ok(());
             }
             Received::Closed(close) => {
-                return Err(Closed::Lost(format!("the hub closed: {close:?}")));
+                return Err(Closed::Lost(format!("the hub closed it{close}")));
             }
         };
         let clock = self.times.clock();

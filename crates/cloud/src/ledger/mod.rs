@@ -57,7 +57,9 @@ pub struct Held {
 #[derive(Debug, Default)]
 struct Entry {
     session: Option<Session>,
-    left: Option<(Timestamp, Box<str>)>,
+    left: Option<Timestamp>,
+    /// Why the last session ended.
+    last_end: Option<Box<str>>,
     sessions: u64,
     received: Weight,
     sent_bytes: Weight,
@@ -144,17 +146,17 @@ impl Ledger {
             .as_ref()
             .is_some_and(|session| session.number == number)
         {
+            // Since when it was sent something stays: it lacks that since then.
             entry.session = None;
             (entry.in_flight, entry.objects_in_flight) = (0, 0);
-            entry.sending_since = None;
-            entry.left = Some((now, words.into()));
+            entry.left = Some(now);
+            entry.last_end = Some(words.into());
             self.news_of(node);
         }
         if nodes.len() > AWAY_MAX {
-            let away = nodes.iter().filter_map(|(node, entry)| {
-                let (left, _) = entry.left.as_ref()?;
-                Some((*left, Arc::clone(node)))
-            });
+            let away = nodes
+                .iter()
+                .filter_map(|(node, entry)| Some((entry.left?, Arc::clone(node))));
             if let Some((_, node)) = away.min() {
                 nodes.remove(&node);
             }

@@ -142,16 +142,13 @@ impl NodeReport {
 impl Entry {
     pub(super) fn report(&self, node: &Arc<str>) -> NodeReport {
         let session = self.session.as_ref();
-        let left = self.left.as_ref();
         let held = self.held.iter();
         let aside = self.aside.iter();
         NodeReport {
             node: Arc::clone(node),
             connected: session.is_some(),
-            since: session
-                .map(|session| session.since)
-                .or_else(|| left.map(|(at, _)| *at)),
-            ended: left.map(|(_, words)| words.clone()),
+            since: session.map(|session| session.since).or(self.left),
+            ended: self.last_end.clone(),
             session: session.map(|session| session.number),
             remote: session.map(|session| session.remote.clone()),
             transport: session.map(|session| session.transport),
