@@ -21,7 +21,7 @@ const NOTICED_IDLE: Duration = Duration::from_secs(45);
 const LATE: Duration = Duration::from_secs(3);
 
 /// A world whose one node comes through a proxy.
-async fn through_a_proxy() -> (World, Proxy) {
+pub(crate) async fn through_a_proxy() -> (World, Proxy) {
     let mut world = World::new(Plan::default()).await;
     let proxy = Proxy::before(world.hubs[0].address()).await;
     world.nodes[0].hubs = vec![proxy.address.to_string()];

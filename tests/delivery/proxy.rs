@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -42,6 +43,8 @@ pub(crate) struct Weather {
     pub(crate) down: Way,
     /// Whether everything that an agent says is said to the hub once more, on a second connection.
     pub(crate) twice: bool,
+    /// A connection without a byte for this long is dropped, and nobody is told.
+    pub(crate) idle: Option<Duration>,
 }
 
 /// A fine day.
@@ -57,6 +60,7 @@ impl Default for Weather {
             up: OPEN,
             down: OPEN,
             twice: false,
+            idle: None,
         }
     }
 }
@@ -90,6 +94,7 @@ struct Shared {
     breaks: watch::Sender<u64>,
     accepted: AtomicUsize,
     carried_down: AtomicU64,
+    dropped: AtomicUsize,
 }
 
 impl Proxy {
@@ -106,6 +111,7 @@ impl Proxy {
             breaks: watch::Sender::new(0),
             accepted: AtomicUsize::new(0),
             carried_down: AtomicU64::new(0),
+            dropped: AtomicUsize::new(0),
         });
         let proxy = Self {
             address: listener.local_addr().unwrap(),
@@ -135,6 +141,11 @@ impl Proxy {
         self.shared.accepted.load(Ordering::Relaxed)
     }
 
+    /// Times that bytes came on a connection which was idle for too long.
+    pub(crate) fn dropped(&self) -> usize {
+        self.shared.dropped.load(Ordering::Relaxed)
+    }
+
     /// Bytes that were brought to agents so far, TLS included.
     pub(crate) fn carried_down(&self) -> u64 {
         self.shared.carried_down.load(Ordering::Relaxed)
@@ -158,8 +169,10 @@ async fn carry(agent: TcpStream, hub: SocketAddr, shared: Arc<Shared>) {
         true => TcpStream::connect(hub).await.ok(),
         false => None,
     };
-    let up = direction(agent_in, (hub_out, second), Arc::clone(&shared), |it| it.up);
-    let down = direction(hub_in, (agent_out, None), Arc::clone(&shared), |it| it.down);
+    let heard = Arc::new(Mutex::new(Instant::now()));
+    let both = || (Arc::clone(&shared), Arc::clone(&heard));
+    let up = direction(agent_in, (hub_out, second), both(), |it| it.up);
+    let down = direction(hub_in, (agent_out, None), both(), |it| it.down);
     let down = async {
         down.await;
     };
@@ -176,7 +189,7 @@ const ON_THEIR_WAY_MAX: usize = 1024;
 async fn direction(
     mut from: OwnedReadHalf,
     (mut to, mut second): (OwnedWriteHalf, Option<TcpStream>),
-    shared: Arc<Shared>,
+    (shared, heard): (Arc<Shared>, Arc<Mutex<Instant>>),
     way: fn(&Weather) -> Way,
 ) {
     let (send, mut queue) = mpsc::channel::<(Instant, Vec<u8>)>(ON_THEIR_WAY_MAX);
@@ -197,8 +210,14 @@ async fn direction(
             {
                 return;
             }
+            let idle = weather.borrow().idle;
+            let before = std::mem::replace(&mut *heard.lock(), Instant::now());
+            let forgotten = idle.is_some_and(|idle| before.elapsed() > idle);
+            taking
+                .dropped
+                .fetch_add(usize::from(forgotten), Ordering::Relaxed);
             let now = way(&weather.borrow_and_update());
-            if now.flow == Flow::Hole {
+            if now.flow == Flow::Hole || forgotten {
                 // Lost for this connection, and everything after it.
                 while matches!(from.read(&mut chunk).await, Ok(1..)) {}
                 return std::future::pending().await;
