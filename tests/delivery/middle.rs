@@ -83,3 +83,12 @@ async fn over_quic_a_path_that_swallows_large_packets_is_crossed_with_small_ones
     many(&world).await;
     world.settled(CONVERGED).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs root: just e2e"]
+async fn a_path_that_swallows_large_packets_is_crossed_with_small_ones() {
+    let (world, net) = behind_a_net().await;
+    narrow(&net);
+    many(&world).await;
+    world.settled(CONVERGED).await;
+}

@@ -13,6 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
+use crate::load::Dice;
+
 /// What becomes of bytes on their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
@@ -43,6 +45,8 @@ pub(crate) struct Weather {
     pub(crate) down: Way,
     /// Whether everything that an agent says is said to the hub once more, on a second connection.
     pub(crate) twice: bool,
+    /// Of so many chunks each way, one has a bit that is not as it was sent.
+    pub(crate) flips: Option<u64>,
     /// A connection without a byte for this long is dropped, and nobody is told.
     pub(crate) idle: Option<Duration>,
 }
@@ -60,6 +64,7 @@ impl Default for Weather {
             up: OPEN,
             down: OPEN,
             twice: false,
+            flips: None,
             idle: None,
         }
     }
@@ -95,6 +100,7 @@ struct Shared {
     accepted: AtomicUsize,
     carried_down: AtomicU64,
     dropped: AtomicUsize,
+    flipped: AtomicUsize,
 }
 
 impl Proxy {
@@ -112,6 +118,7 @@ impl Proxy {
             accepted: AtomicUsize::new(0),
             carried_down: AtomicU64::new(0),
             dropped: AtomicUsize::new(0),
+            flipped: AtomicUsize::new(0),
         });
         let proxy = Self {
             address: listener.local_addr().unwrap(),
@@ -139,6 +146,11 @@ impl Proxy {
     /// Connections so far.
     pub(crate) fn accepted(&self) -> usize {
         self.shared.accepted.load(Ordering::Relaxed)
+    }
+
+    /// Bits that were flipped so far.
+    pub(crate) fn flipped(&self) -> usize {
+        self.shared.flipped.load(Ordering::Relaxed)
     }
 
     /// Times that bytes came on a connection which was idle for too long.
@@ -199,6 +211,7 @@ async fn direction(
         let mut weather = taking.weather.subscribe();
         let mut free = Instant::now();
         let mut chunk = vec![0; 16 * 1024];
+        let mut dice = Dice(taking.accepted.load(Ordering::Relaxed) as u64);
         loop {
             let Ok(count @ 1..) = from.read(&mut chunk).await else {
                 return;
@@ -221,6 +234,11 @@ async fn direction(
                 // Lost for this connection, and everything after it.
                 while matches!(from.read(&mut chunk).await, Ok(1..)) {}
                 return std::future::pending().await;
+            }
+            if weather.borrow().flips.is_some_and(|of| dice.below(of) == 0) {
+                let place = dice.below(count as u64) as usize;
+                chunk[place] ^= 1 << dice.below(8);
+                taking.flipped.fetch_add(1, Ordering::Relaxed);
             }
             // In parts of a tenth of a second, as a slow link would bring them.
             let part = now

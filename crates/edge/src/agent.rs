@@ -130,7 +130,11 @@ impl Agent {
         (hub, choice): (&Hub, &mut Choice),
         shutdown: &Shutdown,
     ) -> Result<Closed, Unlinked> {
-        let opened = self.connect(hub, choice).await?;
+        let opened = self.connect(hub, choice).await;
+        if matches!(opened, Err(Unlinked::NotLetIn { .. })) {
+            choice.websocket_lost();
+        }
+        let opened = opened?;
         let hello = self.hello().await.map_err(Unlinked::Store)?;
         let transport = opened.name();
         self.status.opened(transport, hello.session);
@@ -146,7 +150,11 @@ impl Agent {
         Ok(match opened {
             Opened::WebSocket(socket) => {
                 let talk = Talk::new(*socket, hello, &self.keep, beside);
-                talk.run(stop).await
+                let closed = talk.run(stop).await;
+                if closed.is_lost() {
+                    choice.websocket_lost();
+                }
+                closed
             }
             Opened::Quic(socket) => {
                 let talk = Talk::new(*socket, hello, &self.keep, beside);
@@ -207,7 +215,7 @@ impl Agent {
             }
             choice.quic_failed(self.times.now());
         }
-        let dialled = dial::dial(hub.address(), CONNECT_TIME_MAX).await;
+        let dialled = dial::dial_with(hub.address(), CONNECT_TIME_MAX, choice.packets()).await;
         let tcp = dialled.map_err(|error| unreachable(hub, error.to_string()))?;
         let not_let_in = |cause: String| Unlinked::NotLetIn {
             hub: hub.address().to_owned(),
