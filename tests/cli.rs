@@ -99,6 +99,59 @@ fn help_shows_examples_and_exit_codes() {
     }
 }
 
+/// The words of a text that begin with two dashes.
+fn flags(text: &str) -> Vec<&str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    words
+        .filter(|word| word.len() > 2 && word.starts_with("--"))
+        .collect()
+}
+
+#[test]
+fn every_flag_and_variable_of_what_runs_for_long_is_in_the_documentation() {
+    let page = include_str!("../docs/operating/configuration.md");
+    for command in ["up", "cloud", "edge"] {
+        let section = page.split("\n## ").find(|section| {
+            let title = section.lines().next().unwrap_or_default();
+            title == format!("`holdfast {command}`")
+        });
+        let section = section.unwrap_or_else(|| panic!("no section for {command}"));
+        let (_, help, _) = said(&run(&[command, "--help"]));
+        let options = help.split("Logging:").next().unwrap_or_default();
+        for flag in flags(options).into_iter().filter(|flag| *flag != "--help") {
+            assert!(section.contains(&format!("`{flag}`")), "{command} {flag}");
+        }
+        for variable in options.split("[env: ").skip(1) {
+            let variable = variable.split(']').next().unwrap_or_default();
+            assert!(section.contains(variable), "{command}: {variable}");
+        }
+    }
+}
+
+#[test]
+fn examples_have_only_flags_that_there_are() {
+    for command in ["up", "cloud", "edge", "status", "token create"] {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let helped = |command: &str| {
+            let words = words(&format!("{command} --help"));
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            said(&run(&words)).1
+        };
+        let help = helped(command);
+        let examples = help.split("Examples:").nth(1).unwrap_or_default();
+        let lines = examples.lines().filter_map(|line| {
+            let line = line.trim_start().strip_prefix("holdfast ")?;
+            Some((line, line.split(" --").next()?.trim()))
+        });
+        for (line, called) in lines {
+            let known = helped(called);
+            for flag in flags(line) {
+                assert!(flags(&known).contains(&flag), "{command}: {line}");
+            }
+        }
+    }
+}
+
 #[test]
 fn completions_are_made_for_each_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

@@ -30,6 +30,7 @@ mod table; // rows
 mod watches; // one change to many watchers
 
 use cluster::{Cluster, Storage};
+use generator::parts::Parts;
 use table::Table;
 
 /// The parts, in the order in which they run.
@@ -39,27 +40,13 @@ const PARTS: [&str; 8] = [
 
 #[tokio::main(worker_threads = 2)]
 async fn main() {
-    // Cargo adds a word of its own.
-    let words: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|word| word != "--bench")
-        .collect();
-    if let Some(unknown) = words.iter().find(|word| !PARTS.contains(&word.as_str())) {
-        eprintln!(
-            "there is no part {unknown:?}; there are: {}",
-            PARTS.join(", ")
-        );
-        std::process::exit(2);
-    }
+    let parts = Parts::asked(&PARTS);
     let cluster = Cluster::start(Storage::Disk);
     let mut table = Table::new();
     // What is made by one part, three others read.
-    let needs_objects = words
-        .iter()
-        .any(|word| PARTS[2..5].contains(&word.as_str()));
+    let needs_objects = PARTS[2..5].iter().any(|part| parts.named(part));
     for part in PARTS {
-        let wanted = words.is_empty() || words.iter().any(|word| word == part);
-        if wanted || (part == "create" && needs_objects) {
+        if parts.wanted(part) || (part == "create" && needs_objects) {
             run(part, &cluster, &mut table).await;
         }
     }

@@ -35,6 +35,7 @@ mod writes; // create, update
 
 use std::time::Duration;
 
+use generator::parts::Parts;
 use pair::Pair;
 use report::Report;
 
@@ -70,19 +71,8 @@ const QUICK: Scale = Scale {
 
 #[tokio::main(worker_threads = 2)]
 async fn main() {
-    // Cargo adds a word of its own.
-    let mut words: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|word| word != "--bench")
-        .collect();
-    let all = words.len();
-    words.retain(|word| word != "quick");
-    let scale = if words.len() < all { QUICK } else { WHOLE };
-    if let Some(unknown) = words.iter().find(|word| !PARTS.contains(&word.as_str())) {
-        let parts = PARTS.join(", ");
-        eprintln!("there is no part {unknown:?}; there are: {parts}, and quick");
-        std::process::exit(2);
-    }
+    let mut parts = Parts::asked(&[&PARTS[..], &["quick"]].concat());
+    let scale = if parts.take("quick") { QUICK } else { WHOLE };
     let pair = match tokio::task::block_in_place(|| Pair::start(scale)) {
         Ok(pair) => pair,
         Err(error) => {
@@ -91,8 +81,7 @@ async fn main() {
         }
     };
     let mut report = Report::default();
-    let wanted = |part: &str| words.is_empty() || words.iter().any(|word| word == part);
-    run(&pair, &mut report, wanted).await;
+    run(&pair, &mut report, |part| parts.wanted(part)).await;
     report.print();
 }
 

@@ -37,6 +37,7 @@ mod sessions; // thousands of them
 mod table; // rows
 mod words; // what goes over a link
 
+use generator::parts::Parts;
 use table::Table;
 
 /// The parts, in the order in which they run.
@@ -57,21 +58,10 @@ const PARTS: [&str; 12] = [
 
 #[tokio::main(worker_threads = 2)]
 async fn main() {
-    // Cargo adds a word of its own.
-    let words: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|word| word != "--bench")
-        .collect();
-    if let Some(unknown) = words.iter().find(|word| !PARTS.contains(&word.as_str())) {
-        eprintln!(
-            "there is no part {unknown:?}; there are: {}",
-            PARTS.join(", ")
-        );
-        std::process::exit(2);
-    }
+    let parts = Parts::asked(&PARTS);
     let mut table = Table::new();
     for part in PARTS {
-        if words.is_empty() || words.iter().any(|word| word == part) {
+        if parts.wanted(part) {
             Box::pin(run(part, &mut table)).await;
         }
     }

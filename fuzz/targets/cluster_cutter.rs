@@ -52,6 +52,10 @@ fuzz_target!(|data: &[u8]| {
         _ => None,
     });
     let found: Vec<&[u8]> = items.collect();
-    let read: Vec<&[u8]> = list.items.iter().map(|item| item.get().as_bytes()).collect();
+    let read: Vec<&[u8]> = list
+        .items
+        .iter()
+        .map(|item| item.get().as_bytes())
+        .collect();
     assert_eq!(found, read);
 });

@@ -84,8 +84,8 @@ impl Hub {
         }
     }
 
-    /// Starts it again if it has ended by itself, as whatever looks after it would: a hub gives up if
-    /// the cluster does not answer when it starts.
+    /// Starts it again if it has ended by itself, as whatever looks after it would: a hub gives up
+    /// if the cluster does not answer when it starts.
     pub(crate) fn look_after(&mut self) {
         if self.program.has_ended() {
             self.program.kill();

@@ -205,8 +205,8 @@ where
     /// Says what is to be said, and waits until something happens.
     async fn step(&mut self) -> Result<(), Closed> {
         self.heed()?;
-        self.speak()?;
-        let wakes_at = self.desk.times().moment(self.sender.wakes_at());
+        let speaks_at = self.speak()?;
+        let wakes_at = self.desk.times().moment(speaks_at);
         let wakes = self.desk.times().clock().sleep_until(wakes_at);
         tokio::select! {
             received = self.reader.read(MESSAGE_BYTES_MAX) => match received {
@@ -255,11 +255,13 @@ where
         Ok(())
     }
 
-    fn speak(&mut self) -> Result<(), Closed> {
-        if !self.pump.is_free() {
-            return Ok(());
-        }
+    /// Says what is to be said, and gives when to try again though nothing happened.
+    fn speak(&mut self) -> Result<Duration, Closed> {
         let now = self.desk.times().now();
+        if !self.pump.is_free() {
+            // A link can die while something is written to it, and that never ends.
+            return Ok(self.sender.wait(now)?);
+        }
         let mut message = Vec::new();
         let mut happenings = Vec::new();
         let sender = &mut self.sender;
@@ -278,12 +280,13 @@ where
         })?;
         self.tell(happenings);
         let pong = self.pong.take();
+        self.desk.looks(&self.node, &self.sender);
         if !message.is_empty() || pong.is_some() {
             self.writing = Weight::of(&message);
             self.pump.start(message, pong);
+            return Ok(self.sender.wait(now)?);
         }
-        self.desk.looks(&self.node, &self.sender);
-        Ok(())
+        Ok(self.sender.wakes_at())
     }
 
     fn receive(&mut self, received: Received) -> Result<(), Closed> {

@@ -166,11 +166,11 @@ where
 
     /// Says what is to be said, has stored what is to be stored, and waits until something happens.
     async fn step(&mut self, storing: &mut Option<Storing>) -> Result<(), Closed> {
-        self.speak()?;
+        let speaks_at = self.speak()?;
         self.store(storing);
         let waiting = self.queue.len() + usize::from(storing.is_some());
         self.status.waiting(waiting);
-        let wakes_at = self.receiver.wakes_at().min(self.times.now() + LOOK_EVERY);
+        let wakes_at = speaks_at.min(self.times.now() + LOOK_EVERY);
         let wakes_at = self.times.moment(wakes_at);
         let reads = self.queue.len() < WAITING_MAX;
         tokio::select! {
@@ -197,11 +197,13 @@ where
         }
     }
 
-    fn speak(&mut self) -> Result<(), Closed> {
-        if !self.pump.is_free() {
-            return Ok(());
-        }
+    /// Says what is to be said, and gives when to try again though nothing happened.
+    fn speak(&mut self) -> Result<Duration, Closed> {
         let now = self.times.now();
+        if !self.pump.is_free() {
+            // A link can die while something is written to it, and that never ends.
+            return Ok(self.receiver.wait(now)?);
+        }
         let mut message = Vec::new();
         while message.len() < MESSAGE_BYTES {
             match self.receiver.next(self.keep, || None, now)? {
@@ -218,8 +220,9 @@ where
         if !message.is_empty() || pong.is_some() {
             self.writing = Weight::of(&message);
             self.pump.start(message, pong);
+            return Ok(self.receiver.wait(now)?);
         }
-        Ok(())
+        Ok(self.receiver.wakes_at())
     }
 
     fn store(&mut self, storing: &mut Option<Storing>) {
@@ -290,10 +293,11 @@ where
         }
     }
 
-    /// A message that takes long to arrive is a sign of life.
+    /// A message that takes long to arrive is a sign of life. While nothing is read, since too much
+    /// waits for the disk, the hub may say what it likes; it must hear of us all the same.
     fn listen(&mut self) {
         let partial = self.reader.arrived_bytes();
-        if partial > self.partial {
+        if partial > self.partial || self.queue.len() >= WAITING_MAX {
             self.receiver.listen(self.times.now());
         }
         self.partial = partial;

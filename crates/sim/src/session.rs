@@ -235,7 +235,7 @@ impl Talk {
         loop {
             let link = around.links.get(&id).ok_or(Over::Lost)?;
             if !link.down.has_room() {
-                return Ok(());
+                return self.sender.wait(now).map(drop).map_err(Over::Ended);
             }
             let arrives = around.now + around.path(link).delay;
             let mut message = Vec::new();

@@ -95,6 +95,9 @@ impl Talk {
                 self.queue.extend(tasks.into_iter().filter_map(stored));
             }
         }
+        if self.queue.len() >= WAITING_MAX {
+            self.receiver.listen(agent.times.now());
+        }
         Ok(())
     }
 
@@ -159,7 +162,8 @@ impl Talk {
             let link = around.links.get(&self.link).ok_or(Closed::Lost)?;
             let arrives = around.now + around.path(link).delay;
             if !link.up.has_room() {
-                return Ok(());
+                let there = self.receiver.wait(agent.times.now());
+                return there.map(drop).map_err(|ended| closed(ended, around));
             }
             let mut message = Vec::new();
             while message.len() < MESSAGE_BYTES {

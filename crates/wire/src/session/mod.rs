@@ -13,6 +13,8 @@ mod news; // what is told of a session
 mod sender; // the end that sends deliveries
 mod receiver; // the end that stores them
 
+use std::time::Duration;
+
 use crate::frame::{Bye, Reason};
 use crate::outbox::Broken;
 use crate::{inbox, report};
@@ -55,6 +57,12 @@ pub enum Ended {
 }
 
 impl Ended {
+    fn silent(silence: Duration) -> Self {
+        Self::Silent {
+            seconds: silence.as_secs(),
+        }
+    }
+
     /// What the other end is told, if there is a point in that.
     pub fn bye(&self) -> Option<Bye> {
         let reason = match self {

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use super::Ended;
+
 /// How patient an end is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
@@ -124,8 +126,7 @@ impl Pulse {
 
     /// What is to be done now. A ping that is given out counts as sent.
     pub(super) fn beat(&mut self, now: Duration) -> Beat {
-        let silent = now.saturating_sub(self.heard);
-        if now >= self.gone_at() {
+        if let Some(silent) = self.gone(now) {
             return Beat::Gone(silent);
         }
         if now < self.ping_at() {
@@ -135,6 +136,14 @@ impl Pulse {
         self.pinged = now;
         self.open = true;
         Beat::Ping(self.number)
+    }
+
+    /// For while nothing can be said. Gives when to look again.
+    pub(super) fn wait(&self, now: Duration) -> Result<Duration, Ended> {
+        match self.gone(now) {
+            Some(silence) => Err(Ended::silent(silence)),
+            None => Ok(self.gone_at()),
+        }
     }
 
     /// When [`Pulse::beat`] has something to do, if nothing happens until then.
@@ -152,6 +161,12 @@ impl Pulse {
         Some(since.max(self.heard))
     }
 
+    /// For how long nothing was heard, if the other end counts as gone.
+    fn gone(&self, now: Duration) -> Option<Duration> {
+        (now >= self.gone_at()).then(|| now.saturating_sub(self.heard))
+    }
+
+    /// When it counts as gone, if nothing is heard until then.
     fn gone_at(&self) -> Duration {
         let idle = self.heard + self.patience.idle_max;
         match self.waits_since() {
@@ -227,6 +242,18 @@ mod tests {
         let mut pulse = Pulse::new(Patience::HUB, START);
         assert_eq!(pulse.beat(seconds(74)), Beat::Rest);
         assert!(matches!(pulse.beat(seconds(75)), Beat::Gone(_)));
+    }
+
+    #[test]
+    fn who_cannot_say_anything_notices_silence_all_the_same() {
+        let mut pulse = Pulse::new(Patience::HUB, START);
+        pulse.await_answer(true, seconds(20));
+        // A ping is due, and is not sent.
+        assert_eq!(pulse.wait(seconds(25)), Ok(seconds(29)));
+        pulse.hear(seconds(26));
+        assert_eq!(pulse.wait(seconds(29)), Ok(seconds(35)));
+        let gone = Err(Ended::Silent { seconds: 9 });
+        assert_eq!(pulse.wait(seconds(35)), gone);
     }
 
     #[test]

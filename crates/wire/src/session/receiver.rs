@@ -140,7 +140,7 @@ impl Receiver {
         }
     }
 
-    /// Something of a message was heard that is not there yet.
+    /// Something of a message was heard that is not there yet, or nothing is read for a while.
     pub fn listen(&mut self, now: Duration) {
         self.pulse.listen(now);
     }
@@ -183,6 +183,12 @@ impl Receiver {
         self.pulse.wakes_at()
     }
 
+    /// For while nothing can be said, since what was said before is not out yet: whether the hub is
+    /// there all the same. Gives when to look again.
+    pub fn wait(&self, now: Duration) -> Result<Duration, Ended> {
+        self.pulse.wait(now)
+    }
+
     fn speak(
         &mut self,
         kept: &impl Kept,
@@ -194,8 +200,7 @@ impl Receiver {
         }
         let beat = self.pulse.beat(now);
         if let Beat::Gone(silence) = beat {
-            let seconds = silence.as_secs();
-            return Err(Ended::Silent { seconds });
+            return Err(Ended::silent(silence));
         }
         if self.welcome.is_none() {
             return Ok(None);

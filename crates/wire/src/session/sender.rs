@@ -207,14 +207,16 @@ impl Sender {
         })
     }
 
+    /// For while nothing can be said, since what was said before is not out yet: whether the agent
+    /// is there all the same. Gives when to look again.
+    pub fn wait(&self, now: Duration) -> Result<Duration, Ended> {
+        self.pulse.wait(now)
+    }
+
     /// A report is where it belongs.
     pub fn reported(&mut self, reported: Reported) {
-        let Reported {
-            queue,
-            series,
-            number,
-        } = reported;
-        let done = self.reports.done(queue, series, number);
+        let Reported { queue, .. } = reported;
+        let done = self.reports.done(queue, reported.series, reported.number);
         self.control.extend(done.map(Frame::Reported));
     }
 
@@ -266,10 +268,7 @@ impl Sender {
                     holds: None,
                 }));
             }
-            Beat::Gone(silence) => {
-                let seconds = silence.as_secs();
-                return Err(Ended::Silent { seconds });
-            }
+            Beat::Gone(silence) => return Err(Ended::silent(silence)),
             Beat::Rest => {}
         }
         self.ask_again(now);
