@@ -130,7 +130,9 @@ impl Stage {
             }
         };
         let in_time = tokio::time::timeout(WITHIN, held).await;
-        let report = self.status.report("n1", self.keep.held());
+        let report = self
+            .status
+            .report("n1", self.keep.held(), Clock::machine().now());
         in_time.unwrap_or_else(|_| panic!("{}", serde_json::to_string(&report).unwrap()));
     }
 
@@ -197,7 +199,9 @@ async fn a_node_is_kept_up_to_date_over_quic_until_it_is_revoked() {
     revoking.await.unwrap();
     let ended = async {
         loop {
-            let report = stage.status.report("n1", Vec::new());
+            let report = stage
+                .status
+                .report("n1", Vec::new(), Clock::machine().now());
             let words = serde_json::to_string(&report).unwrap();
             if words.contains("revoked") {
                 return;

@@ -14,7 +14,7 @@ fn cut(text: &[u8], chunk: usize) -> (Vec<Piece>, bool) {
     for chunk in text.chunks(chunk.max(1)) {
         cutter.push(chunk);
         loop {
-            match cutter.next() {
+            match cutter.piece() {
                 Ok(Some(Piece::End)) => {
                     pieces.push(Piece::End);
                     return (pieces, false);

@@ -29,7 +29,9 @@ impl Picky {
     pub(crate) async fn join(stage: &Stage, name: &str, hub: &Hub, refuses: &'static str) -> Self {
         let clock = Clock::machine();
         let address = hub.address.clone();
-        let rotation = stage.join(name, &[address.clone()], &clock).await;
+        let rotation = stage
+            .join(name, std::slice::from_ref(&address), &clock)
+            .await;
         let identity = rotation.current().borrow().clone();
         let tls = identity.tls(&clock).unwrap();
         let tcp = dial::dial(address.address(), WITHIN).await.unwrap();

@@ -75,7 +75,7 @@ impl Cutter {
     }
 
     /// The next piece that is whole; nothing before more has come.
-    pub fn next(&mut self) -> Result<Option<Piece>, Error> {
+    pub fn piece(&mut self) -> Result<Option<Piece>, Error> {
         loop {
             let space = self
                 .buffer
@@ -226,7 +226,7 @@ mod tests {
         let mut pieces = Vec::new();
         for chunk in text.chunks(chunk.max(1)) {
             cutter.push(chunk);
-            while let Some(piece) = cutter.next()? {
+            while let Some(piece) = cutter.piece()? {
                 pieces.push(piece);
             }
         }
@@ -301,7 +301,7 @@ mod tests {
         let refused = loop {
             cutter.push(&chunk);
             taken += chunk.len();
-            match cutter.next() {
+            match cutter.piece() {
                 Ok(None) => {}
                 other => break other,
             }
