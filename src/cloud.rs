@@ -1,8 +1,8 @@
 //! `holdfast cloud`: a hub beside a cluster. It keeps every node's store equal to its view.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -13,10 +13,12 @@ use cloud::hub::Hub;
 use cloud::nodes::Leases;
 use cloud::owners::Waits;
 use cloud::record::Mode;
+use cloud::report::HubReport;
 use cloud::run::{self, Config, Ports};
 use cloud::view::Policy;
+use cloud::waiting::Waiting;
 use host::glass::{Page, Port, Shown, Socket};
-use host::listen::Listener;
+use host::listen::Reserved;
 use host::pki::Wanted;
 use host::{Clock, Tasks, files, quic};
 use jiff::SignedDuration;
@@ -180,6 +182,7 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
         None => cluster::Config::in_cluster(),
     };
     let cluster = cluster.context("no cluster; name one with --kubeconfig")?;
+    cluster.check(&Clock::machine())?;
     let shared = flags.share.iter().map(|kind| kind_named(kind));
     let policy = Policy::default().and(shared)?;
     let name = match &flags.hub_name {
@@ -252,7 +255,7 @@ async fn start(
     files::create_dir(&flags.run_dir)?;
     let path = flags.run_dir.join(format!("{}.sock", config.name));
     let lock = files::lock(&flags.run_dir.join(format!("{}.lock", config.name)))?;
-    let tcp = Listener::bind(flags.listen.0).await?;
+    let tcp = Reserved::bind(flags.listen.0)?;
     let address = tcp.address();
     let quic = flags
         .quic_listen
@@ -263,52 +266,92 @@ async fn start(
     }
     let ports = Ports { tcp, quic };
     let name = config.name.clone();
-    let hub = run::start(config, ports, clock, tasks).await?;
-    let shown = shown(Arc::clone(&hub), name.clone(), address);
+    let face = Arc::new(Face {
+        name: name.clone(),
+        address,
+        waiting: Waiting::default(),
+        hub: OnceLock::new(),
+    });
+    show(&flags, &face, (&path, lock), tasks).await?;
+    let hub = match run::start(config, ports, &face.waiting, clock, tasks).await {
+        Ok(hub) => hub,
+        Err(run::Error::Stopped) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    face.hub.get_or_init(|| hub);
+    info!(hub = name, %address, socket = %path.display(), "ready");
+    Ok(())
+}
+
+/// Shows the hub on its socket, and its metrics where the flags say so.
+async fn show(
+    flags: &CloudFlags,
+    face: &Arc<Face>,
+    (path, lock): (&Path, files::Lock),
+    tasks: &mut Tasks,
+) -> anyhow::Result<()> {
     let crowd = tasks.crowd("looks", LOOKS_MAX);
     let shutdown = tasks.shutdown().clone();
-    let socket = Socket::bind(&path)?;
-    let looks = socket.run(Arc::clone(&shown), crowd.clone(), shutdown.clone());
+    let socket = Socket::bind(path)?;
+    let shown = Arc::clone(face);
+    let shown: Shown = Arc::new(move |path| shown.page(path));
+    let looks = socket.run(shown, crowd.clone(), shutdown.clone());
     tasks.add("status", async move {
         let _lock = lock;
         looks.await
     });
     if let Some(Listen(address)) = flags.metrics {
         let port = Port::bind(address).await?;
-        let metrics: Shown = Arc::new(move |path| (path == "/metrics").then(|| shown(path))?);
+        let face = Arc::clone(face);
+        let public = |path: &str| matches!(path, "/metrics" | "/ready");
+        let metrics: Shown = Arc::new(move |path| public(path).then(|| face.page(path))?);
         tasks.add("metrics", port.run(metrics, crowd, shutdown));
     }
-    info!(hub = name, %address, socket = %path.display(), "ready");
     Ok(())
 }
 
-/// What is shown on the socket.
-fn shown(hub: Arc<Hub>, name: String, address: SocketAddr) -> Shown {
-    Arc::new(move |path| {
+/// What can be looked at of a hub, while it waits for its cluster and when it has begun.
+struct Face {
+    name: String,
+    address: SocketAddr,
+    waiting: Waiting,
+    hub: OnceLock<Arc<Hub>>,
+}
+
+impl Face {
+    fn report(&self) -> HubReport {
+        match self.hub.get() {
+            Some(hub) => hub.report(&self.name),
+            None => {
+                let what = self.waiting.what();
+                let what = what.unwrap_or_else(|| "its cluster".to_owned());
+                HubReport::waiting(&self.name, what)
+            }
+        }
+    }
+
+    /// A page. A hub that has not begun is nowhere, and not ready.
+    fn page(&self, path: &str) -> Option<Page> {
+        let text = |body: String| Page {
+            content_type: "text/plain; version=0.0.4",
+            body: body.into_bytes(),
+        };
         let json = |body: Vec<u8>| Page {
             content_type: "application/json",
             body,
         };
         match path {
-            "/status" => {
-                let report = hub.report(&name);
-                serde_json::to_vec(&report).ok().map(json)
-            }
-            "/address" => Some(Page {
-                content_type: "text/plain",
-                body: address.to_string().into_bytes(),
-            }),
-            "/metrics" => Some(Page {
-                content_type: "text/plain; version=0.0.4",
-                body: hub.report(&name).metrics().into_bytes(),
-            }),
+            "/status" => serde_json::to_vec(&self.report()).ok().map(json),
+            "/address" => self.hub.get().map(|_| text(self.address.to_string())),
+            "/ready" => self.hub.get().map(|_| text("ready\n".to_owned())),
+            "/metrics" => Some(text(self.report().metrics())),
             _ => {
                 let node = path.strip_prefix("/nodes/")?;
-                let report = hub.node_report(node)?;
+                let report = self.hub.get()?.node_report(node)?;
                 serde_json::to_vec(&report).ok().map(json)
             }
         }
-    })
+    }
 }
 
 /// Looks at once.

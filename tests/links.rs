@@ -16,13 +16,14 @@ use cloud::nodes::Leases;
 use cloud::record::Mode;
 use cloud::run::{self, Ports};
 use cloud::view::Policy;
+use cloud::waiting::Waiting;
 use cluster::Holdfast;
 use edge::agent::{Agent, Registration};
 use edge::join::{Home, Hub, Joining, Rotation, join_until};
 use edge::keep::Keep;
 use edge::status::Status;
 use edge::transport::Transport;
-use host::listen::Listener;
+use host::listen::Reserved;
 use host::pki::{Pin, Wanted};
 use host::{Clock, Shutdown, Tasks, Times, quic};
 use jiff::SignedDuration;
@@ -57,12 +58,13 @@ impl Stage {
         let crowd = tasks.crowd("requests", 64);
         let config = Config::from_kubeconfig(&cluster.site().kubeconfig()).unwrap();
         let client = Client::new(config.clone(), crowd, clock.clone());
-        let tcp = Listener::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+        let tcp = Reserved::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let address = tcp.address();
         let quic = udp(address);
         let ports = Ports { tcp, quic };
         let hub = hub_config(config);
-        run::start(hub, ports, clock.clone(), &mut tasks)
+        let waiting = Waiting::default();
+        run::start(hub, ports, &waiting, clock.clone(), &mut tasks)
             .await
             .unwrap();
         let folder = tempfile::tempdir().unwrap();

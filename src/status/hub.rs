@@ -13,6 +13,7 @@ use super::{ago, bytes, seconds, table};
 #[serde(rename_all = "camelCase")]
 pub(super) struct Hub {
     hub: String,
+    waits_for: Option<String>,
     sessions: usize,
     resources: Vec<Resource>,
     nodes: Vec<Node>,
@@ -30,6 +31,13 @@ struct Resource {
 
 /// Tells of a hub and all its nodes.
 pub(super) fn all(out: &mut String, hub: &Hub, now: Timestamp) -> std::fmt::Result {
+    if let Some(waits_for) = &hub.waits_for {
+        return writeln!(
+            out,
+            "Hub {} has not begun: it waits for {waits_for}",
+            hub.hub
+        );
+    }
     writeln!(out, "Hub {}: {} sessions", hub.hub, hub.sessions)?;
     let trouble = hub.resources.iter().filter(|it| it.state != "complete");
     for resource in trouble {

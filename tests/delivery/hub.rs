@@ -79,17 +79,7 @@ impl Hub {
                 "the hub does not start:\n{}",
                 self.program.log()
             );
-            self.look_after();
             sleep(Duration::from_millis(20)).await;
-        }
-    }
-
-    /// Starts it again if it has ended by itself, as whatever looks after it would: a hub gives up
-    /// if the cluster does not answer when it starts.
-    pub(crate) fn look_after(&mut self) {
-        if self.program.has_ended() {
-            self.program.kill();
-            self.launch();
         }
     }
 
@@ -103,6 +93,13 @@ impl Hub {
     pub(crate) async fn status(&self) -> Value {
         let said = glass::look(&self.socket(), "/status").await.unwrap();
         serde_json::from_slice(&said).unwrap()
+    }
+
+    /// What it waits for before it begins; nothing if nobody answers, or if it has begun.
+    pub(crate) async fn waits_for(&self) -> Option<String> {
+        let said = glass::look(&self.socket(), "/status").await.ok()?;
+        let status: Value = serde_json::from_slice(&said).unwrap();
+        Some(status["waitsFor"].as_str()?.to_owned())
     }
 
     /// How a node is doing by its account; nothing if it has not seen it.

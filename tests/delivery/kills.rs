@@ -22,7 +22,6 @@ async fn kill(world: &mut World, victims: &[Victim], kills: usize, seed: u64) {
     let mut dice = Dice(seed);
     for _ in 0..kills {
         sleep(Duration::from_millis(300 + dice.below(1_200))).await;
-        world.hubs[0].look_after();
         let victim = victims[dice.below(victims.len() as u64) as usize];
         match victim {
             Victim::Api => {
@@ -41,7 +40,6 @@ async fn kill(world: &mut World, victims: &[Victim], kills: usize, seed: u64) {
         }
     }
     load.end_after(100).await;
-    world.hubs[0].look_after();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,5 +91,27 @@ async fn a_process_that_is_killed_in_the_middle_of_changes_comes_back_in_agreeme
     let mut world = World::started(Plan::default()).await;
     let victims = [Victim::Agent(0), Victim::Hub];
     kill(&mut world, &victims, 3, 4).await;
+    world.settled(CONVERGED).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hub_that_starts_before_its_cluster_waits_for_it_and_goes_on() {
+    let mut world = World::started(Plan::default()).await;
+    world.kill_api();
+    world.hubs[0].program.kill();
+    world.hubs[0].launch();
+    let hub = &world.hubs[0];
+    let waits = async {
+        loop {
+            match hub.waits_for().await {
+                Some(words) if words.contains("cannot be reached") => return,
+                _ => sleep(Duration::from_millis(20)).await,
+            }
+        }
+    };
+    let waits = tokio::time::timeout(CONVERGED, waits).await;
+    assert!(waits.is_ok(), "it does not wait:\n{}", hub.program.log());
+    assert!(!hub.program.has_ended());
+    world.start_api();
     world.settled(CONVERGED).await;
 }

@@ -13,11 +13,12 @@ use cloud::nodes::Leases;
 use cloud::record::Mode;
 use cloud::run;
 use cloud::view::Policy;
+use cloud::waiting::Waiting;
 use edge::agent::{Agent, Registration};
 use edge::join::{Home, Hub as Address, Joining, Rotation, join_until};
 use edge::keep::Keep;
 use edge::status::{Report, Status};
-use host::listen::Listener;
+use host::listen::Reserved;
 use host::pki::{Pin, Wanted};
 use host::{Clock, Shutdown, Tasks, Times};
 use jiff::SignedDuration;
@@ -94,14 +95,15 @@ impl Stage {
     ) -> Hub {
         let mut config = config(name, &self.cluster.site().kubeconfig());
         change(&mut config);
-        let listener = Listener::bind(([127, 0, 0, 1], port).into()).await.unwrap();
+        let listener = Reserved::bind(([127, 0, 0, 1], port).into()).unwrap();
         let port = listener.address().port();
         let mut tasks = Tasks::new(Shutdown::new());
         let ports = run::Ports {
             tcp: listener,
             quic: None,
         };
-        let hub = run::start(config, ports, Clock::machine(), &mut tasks).await;
+        let (waiting, clock) = (Waiting::default(), Clock::machine());
+        let hub = run::start(config, ports, &waiting, clock, &mut tasks).await;
         Hub {
             hub: hub.unwrap(),
             address: format!("localhost:{port}").parse().unwrap(),

@@ -5,6 +5,7 @@ pub mod watch; // lists and watches -> changes, in order or as a set
 pub mod cache; // changes -> one copy of each object, and what can be sent of it
 pub mod view; // pods -> what each node must hold
 pub mod sessions; // which node has a session here, and who is woken
+pub mod guest; // a link that was let in -> its hello
 pub mod talk; // a session with a node over a link
 pub mod hub; // what all sessions share: the cluster's objects, views, bells
 pub mod ledger; // how each node is doing
@@ -20,4 +21,5 @@ pub mod join; // who is a node: tokens, certificates, revocation
 pub mod notices; // what happens -> Kubernetes Events, for people
 pub mod record; // what nodes hold -> records in the cluster, for people
 pub mod report; // how a hub is doing, for people and programs
+pub mod waiting; // what a hub waits for before it can begin
 pub mod run; // a hub from its start to its end

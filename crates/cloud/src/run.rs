@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::listen::{Accepted, Listener};
+use host::listen::{self, Accepted, Listener, Reserved};
 use host::pki::{Authority, Wanted};
 use host::quic;
 use host::{Clock, Shutdown, Tasks, Times};
@@ -32,6 +32,7 @@ use crate::record::{HubTruth, Mode, Recorder, Records, Scribe};
 use crate::serve::{Caller, Service};
 use crate::talk::Desk as _;
 use crate::view::Policy;
+use crate::waiting::{Asking, Waiting};
 
 /// How a hub is to run.
 pub struct Config {
@@ -65,8 +66,8 @@ pub struct Config {
 
 /// Where agents reach a hub.
 pub struct Ports {
-    /// Over TCP: links, and what leads to them.
-    pub tcp: Listener,
+    /// Over TCP: links, and what leads to them. It is opened when the hub has begun.
+    pub tcp: Reserved,
     /// Over UDP: links alone.
     pub quic: Option<quic::Listener>,
 }
@@ -74,15 +75,15 @@ pub struct Ports {
 /// Why a hub does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no authority of links.
-    #[error("no authority for links")]
-    Authority(#[from] authority::NoAuthority),
     /// It has no certificate.
     #[error("no certificate for this hub")]
     Serving(#[from] authority::CannotServe),
-    /// The epoch is not known.
-    #[error("the cluster's epoch cannot be read or written")]
-    Epoch(#[source] join::RecordError),
+    /// Its port cannot be opened.
+    #[error(transparent)]
+    Port(#[from] listen::Error),
+    /// It was to stop before it had begun.
+    #[error("stopped before it was ready")]
+    Stopped,
 }
 
 /// Connections to the cluster, and requests that are on their way to it.
@@ -92,14 +93,17 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(600);
 /// How often an agent says that it is there.
 const HEARTBEAT_SECONDS: u64 = 30;
 
-/// Starts a hub: adds its tasks, and returns once it accepts links.
+/// Starts a hub: adds its tasks, and returns once it accepts links. A cluster that does not answer
+/// is waited for, however long that takes, and `waiting` says so.
 pub async fn start(
     config: Config,
     ports: Ports,
+    waiting: &Waiting,
     clock: Clock,
     tasks: &mut Tasks,
 ) -> Result<Arc<Hub>, Error> {
-    let (ground, epochs, happenings) = Ground::lay(&config, clock, tasks).await?;
+    let (ground, epochs, happenings) = Ground::lay(&config, waiting, clock, tasks).await?;
+    let tcp = ports.tcp.open()?;
     let eyes = Eyes::default();
     let recorder = ground.record(&config, tasks);
     ground.follow(&epochs, (&eyes, &recorder), tasks);
@@ -123,7 +127,7 @@ pub async fn start(
     };
     tasks.add("owners", publisher.run(ground.shutdown.clone()));
     let hub = Arc::clone(&ground.hub);
-    ground.listen(config, ports, tasks);
+    ground.listen(config, (tcp, ports.quic), tasks);
     Ok(hub)
 }
 
@@ -142,15 +146,24 @@ impl Ground {
     /// Asks the cluster for what hubs share: the authority of links and the epoch.
     async fn lay(
         config: &Config,
+        waiting: &Waiting,
         clock: Clock,
         tasks: &mut Tasks,
     ) -> Result<(Self, Epochs<Client>, Happenings), Error> {
         let crowd = tasks.crowd("cluster", CLUSTER_PLACES);
         let client = Client::new(config.cluster.clone(), crowd, clock.clone());
-        let authority = Arc::new(authority::shared(&client, clock.wall()).await?);
+        let asking = Asking {
+            waiting,
+            clock: &clock,
+            shutdown: tasks.shutdown(),
+        };
+        let ask = async || authority::shared(&client, clock.wall()).await;
+        let authority = asking.until_there("the authority of links", ask).await;
+        let authority = Arc::new(authority.ok_or(Error::Stopped)?);
+        let ask = async || Epochs::open(client.clone(), clock.clone()).await;
+        let epochs = asking.until_there("the epoch of the cluster", ask).await;
+        let epochs = epochs.ok_or(Error::Stopped)?;
         let serving = Serving::new(Arc::clone(&authority), config.wanted.clone(), &clock)?;
-        let opened = Epochs::open(client.clone(), clock.clone()).await;
-        let epochs = opened.map_err(Error::Epoch)?;
         let times = Times::new(clock.clone());
         let policy = config.policy.clone();
         let (hub, happenings) = Hub::new(times, policy, epochs.now(), config.cache.clone());
@@ -236,7 +249,12 @@ impl Ground {
     }
 
     /// Lets nodes in.
-    fn listen(self, config: Config, ports: Ports, tasks: &mut Tasks) {
+    fn listen(
+        self,
+        config: Config,
+        (tcp, quic): (Listener, Option<quic::Listener>),
+        tasks: &mut Tasks,
+    ) {
         let renewing = Arc::clone(&self.serving).run(self.clock.clone(), self.shutdown.clone());
         add(tasks, "certificate", renewing);
         let service = Service {
@@ -258,16 +276,14 @@ impl Ground {
         let desk = Desk::new(self.client, signer, self.revocations, self.clock);
         let desk = Arc::new(desk);
         let crowd = tasks.crowd("links", config.sessions_max);
-        if let Some(quic) = ports.quic {
+        if let Some(quic) = quic {
             let (desk, service) = (Arc::clone(&desk), service.clone());
             let serve = move |accepted| enter_quic(accepted, Arc::clone(&desk), service.clone());
             let (tls, shutdown) = (self.serving.tls(), self.shutdown.clone());
             tasks.add("quic", quic.run(tls, crowd.clone(), shutdown, serve));
         }
         let serve = move |accepted| enter(accepted, Arc::clone(&desk), service.clone());
-        let listening = ports
-            .tcp
-            .run(self.serving.tls(), crowd, self.shutdown, serve);
+        let listening = tcp.run(self.serving.tls(), crowd, self.shutdown, serve);
         tasks.add("links", listening);
     }
 }

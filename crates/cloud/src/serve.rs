@@ -11,12 +11,13 @@ use wire::frame::{Bye, Hello, REGISTER_NODE, Reason};
 use wire::session::{Patience, Sender, Terms, greet};
 use wire::window::Limits;
 
+use crate::guest::Guest;
 use crate::hub::Hub;
 use crate::join::{Peer, Revocations};
 use crate::ledger::Began;
 use crate::notices::Notice;
 use crate::sessions::{Begun, Bell};
-use crate::talk::{Closed, Desk, Guest, Talk};
+use crate::talk::{Closed, Desk, Talk};
 
 /// How sessions are served.
 #[derive(Clone)]
@@ -53,7 +54,7 @@ impl Service {
     {
         let mut guest = Guest::new(socket);
         let node: Arc<str> = caller.peer.node.as_str().into();
-        let greeted = match guest.hello().await {
+        let greeted = match guest.hello(self.hub.times()).await {
             Ok(hello) => self.greet(hello, &node, &caller),
             Err(closed) => Err(closed),
         };

@@ -9,23 +9,27 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use host::Times;
-use host::websocket::{CloseCode, Pump, Reader, Received, Socket};
+use host::pace::{Arriving, Pace};
+use host::websocket::{CloseCode, Pump, Reader, Received};
 use object::{Resource, Scope};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
-use wire::frame::{
-    Bye, Class, FIRST_MESSAGE_BYTES_MAX, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason,
-    Weight, frames,
-};
+use wire::frame::{Bye, Class, Frame, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Weight, frames};
 use wire::session::{Compared, Ended, Happening, Sender};
 
+use crate::guest::Guest;
 use crate::sessions::{Bell, Word};
 
 /// Bytes of frames that are put into one message: more would keep an urgent word waiting.
 const MESSAGE_BYTES: usize = 32 * 1024;
-/// How long a node may take for its hello.
-const HELLO_TIME_MAX: Duration = Duration::from_secs(10);
+/// How fast a message of a node must arrive to be a sign of life. Who is slower counts as silent.
+const PACE: Pace = Pace {
+    longest: Duration::from_secs(600),
+    ..Pace::SLOWEST_LINK
+};
+/// How often it is looked how much of a large message has arrived.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How long the last words may take.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// What a session needs of its hub.
 pub trait Desk: Send + Sync + 'static {
@@ -58,7 +62,7 @@ pub enum Closed {
     #[error("the agent is not understood: {0}")]
     NotUnderstood(#[from] NotUnderstood),
     /// There was no hello in time.
-    #[error("no hello within {} s", HELLO_TIME_MAX.as_secs())]
+    #[error("no hello in time")]
     NoHello,
     /// We end it, with these words.
     #[error("{}", .0.words)]
@@ -99,49 +103,6 @@ impl Closed {
     }
 }
 
-/// A connection that is let in, and has not said hello yet.
-pub struct Guest<S> {
-    reader: Reader<ReadHalf<S>>,
-    pump: Pump<WriteHalf<S>>,
-    /// What it has said.
-    said: Weight,
-}
-
-impl<S> Guest<S>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    /// A connection that is let in.
-    pub fn new(socket: Socket<S>) -> Self {
-        let (reader, writer) = socket.split();
-        let pump = Pump::new(writer);
-        let said = Weight::default();
-        Self { reader, pump, said }
-    }
-
-    /// Waits for the hello: the first and only frame of the first message.
-    pub async fn hello(&mut self) -> Result<Hello, Closed> {
-        let read = self.reader.read(FIRST_MESSAGE_BYTES_MAX);
-        let received = tokio::time::timeout(HELLO_TIME_MAX, read).await;
-        let received = received.map_err(|_| Closed::NoHello)?;
-        let message = match received.map_err(|failed| Closed::Lost(failed.to_string()))? {
-            Received::Message(message) => message,
-            Received::Ping(_) | Received::Closed(_) => return Err(Closed::NoHello),
-        };
-        self.said = Weight::of(&message);
-        match frames(&message, FIRST_MESSAGE_BYTES_MAX)?.pop() {
-            Some(Frame::Hello(hello)) => Ok(hello),
-            _ => Err(Closed::NoHello),
-        }
-    }
-
-    /// Sends the guest away.
-    pub async fn leave(self, closed: &Closed) {
-        let (words, code) = last_words(closed);
-        self.pump.leave(words, code, LAST_WORDS).await;
-    }
-}
-
 /// A session and everything that it works with.
 pub struct Talk<S, D> {
     node: Arc<str>,
@@ -150,6 +111,8 @@ pub struct Talk<S, D> {
     sender: Sender,
     reader: Reader<ReadHalf<S>>,
     pump: Pump<WriteHalf<S>>,
+    /// What has arrived of a message that is not there yet.
+    arriving: Arriving,
     /// What a proxy on the way wants to hear again: of several the last will do.
     pong: Option<Bytes>,
     /// What is being written.
@@ -178,6 +141,7 @@ where
             sender,
             reader: guest.reader,
             pump: guest.pump,
+            arriving: Arriving::default(),
             pong: None,
             writing: Weight::default(),
         }
@@ -196,8 +160,9 @@ where
 
     async fn go_on(&mut self) -> Closed {
         loop {
-            if let Err(closed) = self.step().await {
-                return closed;
+            match self.step().await {
+                Ok(()) => self.listen(),
+                Err(closed) => return closed,
             }
         }
     }
@@ -205,8 +170,11 @@ where
     /// Says what is to be said, and waits until something happens.
     async fn step(&mut self) -> Result<(), Closed> {
         self.heed()?;
-        let speaks_at = self.speak()?;
-        let wakes_at = self.desk.times().moment(speaks_at);
+        let mut wakes_at = self.speak()?;
+        if self.arriving.is_begun() {
+            wakes_at = wakes_at.min(self.desk.times().now() + LOOK_EVERY);
+        }
+        let wakes_at = self.desk.times().moment(wakes_at);
         let wakes = self.desk.times().clock().sleep_until(wakes_at);
         tokio::select! {
             received = self.reader.read(MESSAGE_BYTES_MAX) => match received {
@@ -316,6 +284,14 @@ where
         Ok(())
     }
 
+    /// A message that takes long to arrive is a sign of life.
+    fn listen(&mut self) {
+        let (arrived, now) = (self.reader.arrived_bytes(), self.desk.times().now());
+        if self.arriving.look(PACE, arrived, now) {
+            self.sender.listen(now);
+        }
+    }
+
     fn tell(&self, happenings: Vec<Happening>) {
         for happening in happenings {
             self.desk.happened(&self.node, happening);
@@ -324,7 +300,7 @@ where
 }
 
 /// What the agent is told in the end, and with which code the connection closes.
-fn last_words(closed: &Closed) -> (Vec<u8>, CloseCode) {
+pub(crate) fn last_words(closed: &Closed) -> (Vec<u8>, CloseCode) {
     let mut words = Vec::new();
     let Some(bye) = closed.bye() else {
         return (words, CloseCode::AWAY);
@@ -335,4 +311,88 @@ fn last_words(closed: &Closed) -> (Vec<u8>, CloseCode) {
     };
     Frame::Bye(bye).encode(&mut words);
     (words, code)
+}
+
+#[cfg(test)]
+mod tests {
+    use host::Clock;
+    use tokio::io::DuplexStream;
+    use wire::frame::Welcome;
+    use wire::session::Patience;
+    use wire::window::Limits;
+
+    use super::*;
+    use crate::cache;
+    use crate::guest::tests::{guest, trickle, written};
+    use crate::hub::Hub;
+    use crate::view::Policy;
+
+    /// A session that waits for what the node says, and the node's end of the link.
+    fn talk() -> (Talk<DuplexStream, Hub>, DuplexStream, Times) {
+        let times = Times::new(Clock::machine());
+        let (hub, _) = Hub::new(
+            times.clone(),
+            Policy::default(),
+            1,
+            cache::Limits::default(),
+        );
+        let (guest, link) = guest();
+        let welcome = Welcome {
+            protocol: 1,
+            features: 0,
+            hub: "hub".into(),
+            heartbeat_seconds: 30,
+            window: 10,
+        };
+        let held = (Vec::new(), Vec::new());
+        let sender = Sender::new(
+            welcome,
+            held,
+            (Limits::default(), Patience::HUB),
+            times.now(),
+        );
+        let desk = (Arc::new(hub), Arc::default());
+        (Talk::new(guest, "n".into(), desk, sender), link, times)
+    }
+
+    /// How long a session lasts in which a message comes, so many bytes a second.
+    async fn lasted(at_once: usize) -> Duration {
+        let (talk, mut link, times) = talk();
+        let bytes = written(1_000_000, &vec![0; 200 * at_once]);
+        let stop = std::future::pending();
+        let closed = tokio::select! {
+            closed = talk.run(stop) => closed,
+            () = trickle(&mut link, &bytes, at_once) => return times.now(),
+        };
+        assert_eq!(closed.label(), "silent");
+        times.now()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_takes_long_to_arrive_is_a_sign_of_life() {
+        assert!(lasted(900).await >= Duration::from_secs(200));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_byte_now_and_then_is_none() {
+        let idle = Patience::HUB.idle_max;
+        let lasted = lasted(1).await;
+        assert!(
+            lasted >= idle && lasted <= idle + PACE.first * 3,
+            "{lasted:?}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_takes_nothing_any_more_is_noticed() {
+        let (mut talk, link, times) = talk();
+        // More than the link holds: the write never ends.
+        let more = vec![0; 4 << 20];
+        talk.pump.start(more, None);
+        let closed = talk.run(std::future::pending()).await;
+        assert_eq!(closed.label(), "silent");
+        let most = Patience::HUB.idle_max + LAST_WORDS + Duration::from_secs(1);
+        assert!(times.now() <= most, "{:?}", times.now());
+        drop(link);
+    }
 }

@@ -15,7 +15,7 @@ use wire::session::{Ended, FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST};
 
 use crate::join::{Hub, Identity};
 use crate::keep::Keep;
-use crate::reconnect::{Attempt, Reconnect};
+use crate::reconnect::{Attempt, Lasted, Reconnect};
 use crate::status::Status;
 use crate::talk::{Closed, Talk};
 use crate::transport::{Choice, QUIC_TIME_MAX, Transport};
@@ -101,18 +101,18 @@ impl Agent {
                 () = shutdown.triggered() => return Ok(()),
             };
             let now = self.times.now();
-            let lasted = now.saturating_sub(began);
+            let seconds = now.saturating_sub(began).as_secs();
             if attempt.is_ok() {
                 linked_until = now;
             }
             let ended = match attempt {
-                Ok(Closed::Stopping) => return Ok(()),
-                Ok(Closed::NotStored(refusal)) | Err(Unlinked::Store(refusal))
+                Ok((Closed::Stopping, _)) => return Ok(()),
+                Ok((Closed::NotStored(refusal), _)) | Err(Unlinked::Store(refusal))
                     if !self.keep.reader().is_writable() =>
                 {
                     return Err(Failed::Store(refusal));
                 }
-                Ok(closed) => self.closed(&closed, lasted),
+                Ok((closed, lasted)) => self.closed(&closed, (seconds, lasted)),
                 Err(unlinked) => self.unlinked(&unlinked, now.saturating_sub(linked_until)),
             };
             let wait = reconnect.after(ended, chance());
@@ -129,7 +129,7 @@ impl Agent {
         &self,
         (hub, choice): (&Hub, &mut Choice),
         shutdown: &Shutdown,
-    ) -> Result<Closed, Unlinked> {
+    ) -> Result<(Closed, Lasted), Unlinked> {
         let opened = self.connect(hub, choice).await;
         if matches!(opened, Err(Unlinked::NotLetIn { .. })) {
             choice.websocket_lost();
@@ -150,20 +150,20 @@ impl Agent {
         Ok(match opened {
             Opened::WebSocket(socket) => {
                 let talk = Talk::new(*socket, hello, &self.keep, beside);
-                let closed = talk.run(stop).await;
+                let (closed, lasted) = talk.run(stop).await;
                 if closed.is_lost() {
                     choice.websocket_lost();
                 }
-                closed
+                (closed, lasted)
             }
             Opened::Quic(socket) => {
                 let talk = Talk::new(*socket, hello, &self.keep, beside);
-                let closed = talk.run(stop).await;
+                let (closed, lasted) = talk.run(stop).await;
                 if closed.is_lost() {
                     let now = self.times.now();
                     choice.quic_lost(now.saturating_sub(began), now);
                 }
-                closed
+                (closed, lasted)
             }
         })
     }
@@ -230,9 +230,8 @@ impl Agent {
         Ok(Opened::WebSocket(Box::new(socket)))
     }
 
-    fn closed(&self, closed: &Closed, lasted: Duration) -> Attempt {
+    fn closed(&self, closed: &Closed, (seconds, lasted): (u64, Lasted)) -> Attempt {
         let words = chain(closed);
-        let seconds = lasted.as_secs();
         let wall = self.times.clock().wall();
         let (hub, transport) = self.status.ended(closed.label(), &words, wall);
         info!(hub, transport, seconds, reason = closed.label(), closed = %words, "session ended");
@@ -240,14 +239,14 @@ impl Agent {
             Closed::Ended(Ended::Told(bye)) => {
                 let wait = Duration::from_secs(bye.wait_seconds);
                 match bye.reason {
-                    Reason::Stopping if wait.is_zero() => Attempt::Lost { lasted },
+                    Reason::Stopping if wait.is_zero() => Attempt::Lost(lasted),
                     _ => Attempt::SentAway { wait },
                 }
             }
             // What could not be joined was forgotten: it is asked for at once.
-            Closed::NotStored(Refusal::Misbehaved(_)) => Attempt::Lost { lasted },
+            Closed::NotStored(Refusal::Misbehaved(_)) => Attempt::Lost(lasted),
             Closed::NotStored(_) => Attempt::SentAway { wait: STORE_WAIT },
-            _ => Attempt::Lost { lasted },
+            _ => Attempt::Lost(lasted),
         }
     }
 

@@ -6,6 +6,11 @@
 //! all, asking costs no hub anything: the bound is a part of how long that has lasted, so that a
 //! link which was gone for seconds is used again within about a second, and one that was gone for
 //! hours within a minute.
+//!
+//! A link that comes and goes gives short sessions. One in which a hub greeted us and that lasted a
+//! few seconds was a session; so was a shorter one in which something new came to our disk. A hub
+//! that lets us in and closes at once is not asked in a loop: after a few such sessions each counts
+//! as a failure, whatever it brought.
 
 use std::time::Duration;
 
@@ -17,8 +22,10 @@ const LONGEST: Duration = Duration::from_secs(60);
 const HINT_MAX: Duration = Duration::from_secs(15 * 60);
 /// While nobody answers, the bound is this part of how long that has lasted.
 const OUTAGE_PART: u32 = 16;
-/// A session that lasted so long was a good one: failures are counted anew.
-const GOOD_AFTER: Duration = Duration::from_secs(30);
+/// A session that lasted so long after the greeting was a good one: failures are counted anew.
+const GOOD_AFTER: Duration = Duration::from_secs(5);
+/// So many shorter ones in a row that brought something new are no failures.
+const BRIEF_MAX: u32 = 10;
 
 /// The hubs that an agent knows, and how often it failed.
 #[derive(Debug)]
@@ -26,6 +33,8 @@ pub struct Reconnect {
     hubs: usize,
     at: usize,
     failures: u32,
+    /// Sessions in a row that were short and brought something.
+    brief: u32,
 }
 
 /// How an attempt ended.
@@ -38,16 +47,22 @@ pub enum Attempt {
         /// How long there has been no session.
         outage: Duration,
     },
-    /// There was one, for so long.
-    Lost {
-        /// How long.
-        lasted: Duration,
-    },
+    /// There was one.
+    Lost(Lasted),
     /// The hub sent us away, and asked for a wait.
     SentAway {
         /// How long to wait, at least.
         wait: Duration,
     },
+}
+
+/// What there was of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lasted {
+    /// How long it lasted since the hub's greeting; nothing if there was none.
+    pub greeted: Option<Duration>,
+    /// Whether something new came to the node's disk by it, and was acked.
+    pub brought: bool,
 }
 
 impl Reconnect {
@@ -60,6 +75,7 @@ impl Reconnect {
             hubs,
             at,
             failures: 0,
+            brief: 0,
         }
     }
 
@@ -76,7 +92,7 @@ impl Reconnect {
     /// Notes how an attempt ended, and says how long to wait before the next.
     pub fn after(&mut self, attempt: Attempt, chance: u64) -> Duration {
         match attempt {
-            Attempt::Lost { lasted } if lasted >= GOOD_AFTER => {
+            Attempt::Lost(lasted) if self.was_good(lasted) => {
                 // The hub was fine. It is tried once more before the others are.
                 self.failures = 0;
                 return portion(FIRST, chance);
@@ -92,7 +108,7 @@ impl Reconnect {
                 let bound = (outage / OUTAGE_PART).clamp(FIRST, LONGEST);
                 return portion(bound, chance);
             }
-            Attempt::Failed | Attempt::Lost { .. } => {}
+            Attempt::Failed | Attempt::Lost(_) => {}
         }
         self.next_hub();
         // Another hub may well be there: only a whole round of failures makes the wait longer.
@@ -100,6 +116,19 @@ impl Reconnect {
         self.failures = self.failures.saturating_add(1);
         let bound = FIRST.saturating_mul(1 << rounds.min(10)).min(LONGEST);
         portion(bound, chance)
+    }
+
+    /// Whether the path and the hub were fine, by what there was of a session.
+    fn was_good(&mut self, lasted: Lasted) -> bool {
+        let Some(greeted) = lasted.greeted else {
+            return false;
+        };
+        if greeted >= GOOD_AFTER {
+            self.brief = 0;
+            return true;
+        }
+        self.brief = self.brief.saturating_add(1);
+        lasted.brought && self.brief <= BRIEF_MAX
     }
 
     fn next_hub(&mut self) {
@@ -159,13 +188,59 @@ mod tests {
     fn a_lost_session_comes_back_to_its_hub_and_a_failed_one_tries_the_next() {
         let mut reconnect = Reconnect::new(2, 2);
         assert_eq!(reconnect.hub(), 0);
-        let lasted = Duration::from_secs(3600);
-        let wait = reconnect.after(Attempt::Lost { lasted }, 999);
+        let wait = reconnect.after(lost(Some(3600), false), 999);
         assert_eq!((reconnect.hub(), wait.as_millis()), (0, 999));
         reconnect.after(Attempt::Failed, 0);
         assert_eq!(reconnect.hub(), 1);
         reconnect.after(Attempt::Failed, 0);
         assert_eq!(reconnect.hub(), 0);
+    }
+
+    fn lost(greeted: Option<u64>, brought: bool) -> Attempt {
+        let greeted = greeted.map(Duration::from_secs);
+        Attempt::Lost(Lasted { greeted, brought })
+    }
+
+    #[test]
+    fn a_link_that_comes_and_goes_is_used_again_within_a_second() {
+        let mut reconnect = one();
+        for _ in 0..100 {
+            let wait = reconnect.after(lost(Some(6), false), u64::MAX);
+            assert!(wait <= FIRST, "{wait:?}");
+        }
+        for _ in 0..BRIEF_MAX {
+            let wait = reconnect.after(lost(Some(1), true), u64::MAX);
+            assert!(wait <= FIRST, "{wait:?}");
+        }
+    }
+
+    #[test]
+    fn a_hub_that_closes_at_once_is_not_asked_in_a_loop() {
+        let bound_after = |attempt| {
+            let mut reconnect = one();
+            for _ in 0..30 {
+                reconnect.after(attempt, 0);
+            }
+            let failures = reconnect.failures();
+            assert!(failures >= 15, "{failures}");
+        };
+        // It greets or not, it brings nothing; or the same again and again.
+        bound_after(lost(None, false));
+        bound_after(lost(Some(0), false));
+        bound_after(lost(Some(0), true));
+    }
+
+    #[test]
+    fn one_good_session_ends_the_long_waits() {
+        let mut reconnect = one();
+        for _ in 0..20 {
+            reconnect.after(lost(Some(0), true), 0);
+        }
+        assert!(reconnect.failures() > 0);
+        reconnect.after(lost(Some(60), false), 0);
+        assert_eq!(reconnect.failures(), 0);
+        reconnect.after(lost(Some(0), true), 0);
+        assert_eq!(reconnect.failures(), 0, "counted anew");
     }
 
     #[test]

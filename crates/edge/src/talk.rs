@@ -18,6 +18,7 @@ use wire::frame::{
 use wire::session::{Ended, RESUMES, Receiver, Task};
 
 use crate::keep::{Begun, Keep, Stored};
+use crate::reconnect::Lasted;
 use crate::status::Status;
 
 /// Pieces that wait for the disk. Beyond it nothing more is read: the hub waits for acks anyway.
@@ -95,6 +96,10 @@ pub struct Talk<'a, S> {
     queue: VecDeque<Stored>,
     /// Nothing while something is stored.
     begun: Option<Begun>,
+    /// When the hub greeted us.
+    greeted: Option<Duration>,
+    /// Whether something was stored since.
+    brought: bool,
     /// Bytes of a message that is not there yet, when it was last looked at.
     partial: usize,
     /// What a proxy on the way wants to hear again: of several the last will do.
@@ -128,6 +133,8 @@ where
             pump: Pump::new(writer),
             queue: VecDeque::new(),
             begun: Some(Begun::default()),
+            greeted: None,
+            brought: false,
             partial: 0,
             pong: None,
             writing: Weight::default(),
@@ -135,12 +142,18 @@ where
         }
     }
 
-    /// Goes on until the session is over, or `stop` says so.
-    pub async fn run(mut self, stop: impl Future<Output = ()>) -> Closed {
+    /// Goes on until the session is over, or `stop` says so. Says why it ended, and what there was
+    /// of it.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) -> (Closed, Lasted) {
         let mut storing: Option<Storing> = None;
         let closed = tokio::select! {
             closed = self.go_on(&mut storing) => closed,
             () = stop => Closed::Stopping,
+        };
+        let now = self.times.now();
+        let lasted = Lasted {
+            greeted: self.greeted.map(|at| now.saturating_sub(at)),
+            brought: self.brought,
         };
         // What was handed to the disk is finished: a later session counts on the order.
         if let Some(storing) = storing {
@@ -152,7 +165,7 @@ where
             let leave = self.pump.leave(words, CloseCode::AWAY, LAST_WORDS);
             leave.await;
         }
-        closed
+        (closed, lasted)
     }
 
     async fn go_on(&mut self, storing: &mut Option<Storing>) -> Closed {
@@ -182,6 +195,8 @@ where
                 *storing = None;
                 self.begun = Some(begun);
                 let number = stored.map_err(Closed::NotStored)?;
+                // A number of nothing is what was cleared away before the first delivery.
+                self.brought |= number > 0;
                 self.receiver.stored(number);
                 Ok(())
             }
@@ -247,6 +262,8 @@ where
         let message = match received {
             Received::Message(message) => message,
             Received::Ping(bytes) => {
+                // A hub says so while a large hello comes in.
+                self.receiver.listen(self.times.now());
                 self.pong = Some(bytes);
                 return Ok(());
             }
@@ -280,6 +297,7 @@ where
     fn take_on(&mut self, task: Task) {
         match task {
             Task::Welcome(welcome) => {
+                self.greeted = Some(self.times.now());
                 let now = self.times.clock().wall();
                 self.status.welcomed(&welcome, now);
                 if welcome.features & RESUMES == 0 {

@@ -6,6 +6,7 @@
 
 pub mod clock; // the time, as a value that is passed in
 pub mod times; // moments, counted from the start of the program
+pub mod pace; // how fast something must arrive
 mod chain; // an error with its causes
 pub mod shutdown; // the one word that ends everything, and the signals that say it
 pub mod tasks; // every task has a name and an owner

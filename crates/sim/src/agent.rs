@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use edge::keep::Keep;
-use edge::reconnect::{Attempt, Reconnect};
+use edge::reconnect::{Attempt, Lasted, Reconnect};
 use host::clock::Hands;
 use host::{Clock, Times};
 use jiff::Timestamp;
@@ -296,6 +296,10 @@ impl Running {
                     }
                 }
                 let lasted = self.times.now().saturating_sub(talk.began);
+                let lasted = Lasted {
+                    greeted: talk.is_greeted().then_some(lasted),
+                    brought: false,
+                };
                 self.come_back(closed.attempt(lasted), around);
                 Ok(())
             }
@@ -372,18 +376,18 @@ impl Running {
 }
 
 impl Closed {
-    fn attempt(&self, lasted: Duration) -> Attempt {
+    fn attempt(&self, lasted: Lasted) -> Attempt {
         match self {
             Self::Told(bye) => {
                 let wait = Duration::from_secs(bye.wait_seconds);
                 match bye.reason {
-                    wire::frame::Reason::Stopping if wait.is_zero() => Attempt::Lost { lasted },
+                    wire::frame::Reason::Stopping if wait.is_zero() => Attempt::Lost(lasted),
                     _ => Attempt::SentAway { wait },
                 }
             }
-            Self::NotStored(Refusal::Misbehaved(_)) => Attempt::Lost { lasted },
+            Self::NotStored(Refusal::Misbehaved(_)) => Attempt::Lost(lasted),
             Self::NotStored(_) => Attempt::SentAway { wait: STORE_WAIT },
-            Self::Lost | Self::Silent => Attempt::Lost { lasted },
+            Self::Lost | Self::Silent => Attempt::Lost(lasted),
         }
     }
 }

@@ -39,6 +39,11 @@ pub(crate) enum Closed {
 }
 
 impl Talk {
+    /// Whether the hub greeted it.
+    pub(crate) fn is_greeted(&self) -> bool {
+        self.receiver.welcome().is_some()
+    }
+
     pub(crate) fn new(link: u64, hello: Hello, now: Duration) -> Self {
         Self {
             link,

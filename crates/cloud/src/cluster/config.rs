@@ -139,6 +139,15 @@ impl Config {
         &self.server.address
     }
 
+    /// Looks whether the files that are named can be used, so that this is told of at the start.
+    pub fn check(&self, clock: &Clock) -> Result<(), ConfigError> {
+        self.tls(clock)?;
+        if let Some(token) = &self.token {
+            token.read()?;
+        }
+        Ok(())
+    }
+
     /// How TLS is spoken from now on: files are read now.
     pub(super) fn tls(&self, clock: &Clock) -> Result<Arc<ClientConfig>, ConfigError> {
         let servers = self.trusted.certificates(Secrecy::Public)?;

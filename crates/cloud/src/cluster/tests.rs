@@ -87,6 +87,18 @@ fn a_key_that_others_may_read_is_refused() {
 }
 
 #[test]
+fn files_that_are_not_there_are_seen_at_the_start() {
+    let desk = Desk::new();
+    let clock = Clock::machine();
+    desk.read(CLUSTER, USER).unwrap().check(&clock).unwrap();
+    let gone = "client-certificate: own.crt, client-key: gone.key";
+    let gone = desk.read(CLUSTER, gone).unwrap().check(&clock);
+    assert!(gone.unwrap_err().to_string().contains("gone.key"));
+    let gone = desk.read(CLUSTER, "tokenFile: gone").unwrap().check(&clock);
+    assert!(matches!(gone, Err(ConfigError::File(_))));
+}
+
+#[test]
 fn what_we_do_not_do_is_refused_in_words() {
     let desk = Desk::new();
     let exec = "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws}";

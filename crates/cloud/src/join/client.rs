@@ -13,7 +13,7 @@ impl Records for Client {
         match self.get(&path(resource, name)).await {
             Ok(bytes) => read(resource, &bytes).map(Some),
             Err(error) if error.is_code(404) => Ok(None),
-            Err(error) => Err(unavailable(error)),
+            Err(error) => Err(refused("get", resource, error)),
         }
     }
 
@@ -23,7 +23,8 @@ impl Records for Client {
             let collection = collection(resource);
             let query = format!("{collection}?labelSelector={KIND_LABEL}%3D{kind}&limit={PAGE}");
             let page = self.get(&format!("{query}{next}")).await;
-            let page = json(&page.map_err(unavailable)?)?;
+            let page = page.map_err(|error| refused("list", resource, error))?;
+            let page = json(&page)?;
             let items = page["items"].as_array().into_iter().flatten();
             found.extend(items.filter_map(|item| Record::read(resource, item)));
             if found.len() > RECORDS_MAX {
@@ -47,23 +48,27 @@ impl Records for Client {
             Err(error) if error.is_code(404) => {
                 make_namespace(self).await?;
                 let again = self.create(&collection, bytes(&record.object())).await;
-                again.map(drop).map_err(conflict_or_unavailable)
+                again
+                    .map(drop)
+                    .map_err(|error| late("create", record, error))
             }
-            Err(error) => Err(unavailable(error)),
+            Err(error) => Err(refused("create", record.resource, error)),
         }
     }
 
     async fn update(&self, record: &Record) -> Result<(), RecordError> {
         let path = path(record.resource, &record.name);
         let updated = self.update(&path, bytes(&record.object())).await;
-        updated.map(drop).map_err(conflict_or_unavailable)
+        updated
+            .map(drop)
+            .map_err(|error| late("update", record, error))
     }
 
     async fn delete(&self, resource: Resource, name: &str) -> Result<(), RecordError> {
         match self.delete(&path(resource, name), None).await {
             Ok(_) => Ok(()),
             Err(error) if error.is_code(404) => Ok(()),
-            Err(error) => Err(unavailable(error)),
+            Err(error) => Err(refused("delete", resource, error)),
         }
     }
 }
@@ -75,7 +80,7 @@ async fn make_namespace(client: &Client) -> Result<(), RecordError> {
     match client.create("/api/v1/namespaces", bytes(&namespace)).await {
         Ok(_) => Ok(()),
         Err(error) if error.is_code(409) => Ok(()),
-        Err(error) => Err(unavailable(error)),
+        Err(error) => Err(denied("create", "namespaces".to_owned(), error)),
     }
 }
 
@@ -107,15 +112,32 @@ fn bytes(object: &Value) -> Bytes {
 }
 
 /// An update of what is gone is too late, as is one of another version.
-fn conflict_or_unavailable(error: Error) -> RecordError {
+fn late(verb: &'static str, record: &Record, error: Error) -> RecordError {
     match error.is_code(409) || error.is_code(404) {
         true => RecordError::Conflict,
-        false => unavailable(error),
+        false => refused(verb, record.resource, error),
     }
 }
 
-fn unavailable(error: Error) -> RecordError {
-    RecordError::Unavailable(error.into())
+fn refused(verb: &'static str, resource: Resource, error: Error) -> RecordError {
+    let what = match resource {
+        Resource::Secrets => format!("secrets in namespace {NAMESPACE}"),
+        Resource::ConfigMaps => format!("configmaps in namespace {NAMESPACE}"),
+        Resource::Nodes => "nodes".to_owned(),
+    };
+    denied(verb, what, error)
+}
+
+/// A right that is missing is named: whoever reads this has to give it.
+fn denied(verb: &'static str, what: String, error: Error) -> RecordError {
+    match error.is_code(403) {
+        true => RecordError::Forbidden {
+            verb,
+            what,
+            source: error.into(),
+        },
+        false => RecordError::Unavailable(error.into()),
+    }
 }
 
 /// Records of a page.

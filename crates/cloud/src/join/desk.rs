@@ -16,7 +16,7 @@ use wire::join::{
 };
 
 use super::claim::{Claim, Name};
-use super::limiter::Limiter;
+use super::limiter::{Limiter, Renewals};
 use super::record::Resource;
 use super::records::{RecordError, Records};
 use super::revoked::{Revocations, Revoked};
@@ -28,6 +28,10 @@ use super::{Happening, Why};
 /// few requests.
 pub const REQUESTS_MAX: usize = 64;
 
+/// Certificates that are signed at once, each on a thread of its own beside those that carry
+/// sessions. Who comes further waits for its turn.
+const SIGNATURES_MAX: usize = 2;
+
 /// Where nodes ask for certificates.
 pub struct Desk<R> {
     records: R,
@@ -35,6 +39,8 @@ pub struct Desk<R> {
     revocations: Revocations,
     clock: Clock,
     limiter: Mutex<Limiter>,
+    renewals: Mutex<Renewals>,
+    signatures: Semaphore,
     turns: Semaphore,
 }
 
@@ -77,6 +83,8 @@ impl<R: Records> Desk<R> {
             revocations,
             clock,
             limiter: Mutex::default(),
+            renewals: Mutex::default(),
+            signatures: Semaphore::new(SIGNATURES_MAX),
             turns: Semaphore::new(REQUESTS_MAX),
         }
     }
@@ -95,7 +103,7 @@ impl<R: Records> Desk<R> {
             (Ok(()), Err(_)) => Err(No::Later(503, BUSY, spread())),
             (Ok(()), Ok(_turn)) => match question.path {
                 JOIN_PATH => self.join(&question).await,
-                RENEW_PATH => self.renew(&question),
+                RENEW_PATH => self.renew(&question).await,
                 _ => Err(No::Theirs(404, "not found".to_owned(), Why::BadRequest)),
             },
         };
@@ -129,7 +137,7 @@ impl<R: Records> Desk<R> {
         let claim = Claim::new(&node, &kept, attempt.key, now);
         let name = claim.keep(&kept.bound, &self.records).await;
         taken_unless_free(name.map_err(|error| unavailable(&error))?)?;
-        let issued = self.issue(&request, &node, validity)?;
+        let issued = self.issue(request, &node, validity).await?;
         info!(%node, token = kept.id, remote = %question.remote, "a node joined");
         let pool = kept.pool().map(str::to_owned);
         Ok((issued, Some(Happening::Joined { node, pool })))
@@ -163,7 +171,7 @@ impl<R: Records> Desk<R> {
         Err(unavailable(&RecordError::Conflict))
     }
 
-    fn renew(&self, question: &Question<'_>) -> Result<(Issued, Option<Happening>), No> {
+    async fn renew(&self, question: &Question<'_>) -> Result<(Issued, Option<Happening>), No> {
         let Some(certificate) = question.peer else {
             let words = "a certificate is renewed with the certificate itself; join with a token";
             return Err(No::Theirs(401, words.to_owned(), Why::WrongCertificate));
@@ -186,7 +194,9 @@ impl<R: Records> Desk<R> {
         let request = Request::read(&asked.csr).map_err(bad)?;
         Signer::check(&request, &peer.node).map_err(|error| wrong(error.to_string()))?;
         let validity = self.validity(revoked.since(&peer.node), now)?;
-        let issued = self.issue(&request, &peer.node, validity)?;
+        let turn = self.renewals.lock().take(&peer.node, self.clock.now());
+        turn.map_err(|wait| No::Later(429, RENEWED_OFTEN, wait))?;
+        let issued = self.issue(request, &peer.node, validity).await?;
         debug!(node = %peer.node, "renewed a certificate");
         Ok((issued, None))
     }
@@ -203,12 +213,22 @@ impl<R: Records> Desk<R> {
         })
     }
 
-    fn issue(&self, request: &Request, node: &NodeName, validity: Validity) -> Result<Issued, No> {
-        let certificate = match self.signer.issue(request, node, validity) {
+    async fn issue(
+        &self,
+        request: Request,
+        node: &NodeName,
+        validity: Validity,
+    ) -> Result<Issued, No> {
+        let failed = || No::Later(500, FAILED, spread());
+        let _turn = self.signatures.acquire().await.map_err(|_| failed())?;
+        let (signer, name) = (self.signer.clone(), node.clone());
+        let signing = move || signer.issue(&request, &name, validity);
+        let signed = tokio::task::spawn_blocking(signing).await;
+        let certificate = match signed.map_err(|_| failed())? {
             Ok(certificate) => certificate,
             Err(NotIssued::Failed(error)) => {
                 warn!(%node, %error, "cannot issue a certificate");
-                return Err(No::Later(500, FAILED, spread()));
+                return Err(failed());
             }
             Err(error) => return Err(bad(error)),
         };
@@ -308,4 +328,5 @@ const BUSY: &str = "too many nodes join at once";
 const NOT_READY: &str = "this hub does not know yet who is revoked";
 const REVOKED_AHEAD: &str =
     "the node was revoked a moment ago, or at a time that is yet to come by this hub's clock";
+const RENEWED_OFTEN: &str = "this node renewed its certificate too often";
 const FAILED: &str = "the certificate could not be made";

@@ -1,11 +1,15 @@
-//! How often one may be wrong: failed attempts to join, per source and in all.
+//! How often one may be wrong, per source and in all; and how often a node may renew.
 //!
 //! Nobody guesses a token. The limits keep those who try from costing the hub and the cluster more
-//! than a little. Who is right is not counted, so many nodes may join from one address.
+//! than a little. Who is right is not counted, so many nodes may join from one address. A node that
+//! renews again and again is right each time, and is counted by its name.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
+
+use wire::join::NodeName;
 
 /// Failed attempts that a source may make in a row.
 pub const SOURCE_BURST: u32 = 10;
@@ -18,12 +22,30 @@ pub const ALL_INTERVAL: Duration = Duration::from_millis(20);
 /// Sources that are told apart. The failures of further ones count as those of one source.
 pub const SOURCES_MAX: usize = 4096;
 
+/// Certificates that a node may be given in a row: it asks again if an answer is lost.
+pub const RENEWAL_BURST: u32 = 6;
+/// After that, one in so long. The shortest life of a certificate is two hours.
+pub const RENEWAL_INTERVAL: Duration = Duration::from_secs(600);
+/// Nodes that are told apart. Further ones count as one node, until others are forgiven.
+pub const NODES_MAX: usize = 65_536;
+
 /// Failed attempts, and when they are forgiven.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Limiter {
-    sources: HashMap<Source, Debt>,
-    others: Debt,
+    sources: Debts<Source>,
     all: Debt,
+}
+
+/// Certificates that nodes renewed lately.
+#[derive(Debug)]
+pub struct Renewals(Debts<NodeName>);
+
+/// What each of many owes; those who are too many owe together.
+#[derive(Debug)]
+struct Debts<K> {
+    each: HashMap<K, Debt>,
+    others: Debt,
+    each_max: usize,
 }
 
 /// Where somebody comes from: an IPv4 address, or the 64 bits of an IPv6 one that a site has.
@@ -34,15 +56,65 @@ struct Source(u64);
 #[derive(Clone, Copy, Debug, Default)]
 struct Debt(Option<Instant>);
 
+impl Default for Limiter {
+    fn default() -> Self {
+        Self {
+            sources: Debts::new(SOURCES_MAX),
+            all: Debt::default(),
+        }
+    }
+}
+
+impl Default for Renewals {
+    fn default() -> Self {
+        Self(Debts::new(NODES_MAX))
+    }
+}
+
+impl Renewals {
+    /// Counts a renewal of a node, if it may have one. If not, when to come again.
+    pub fn take(&mut self, node: &NodeName, now: Instant) -> Result<(), Duration> {
+        let owed = self.0.of(node);
+        owed.check(RENEWAL_INTERVAL, RENEWAL_BURST, now)?;
+        self.0.add(node.clone(), RENEWAL_INTERVAL, now);
+        Ok(())
+    }
+}
+
+impl<K: Eq + Hash> Debts<K> {
+    fn new(each_max: usize) -> Self {
+        Self {
+            each: HashMap::new(),
+            others: Debt::default(),
+            each_max,
+        }
+    }
+
+    fn of(&self, who: &K) -> Debt {
+        match self.each.get(who) {
+            Some(debt) => *debt,
+            None if self.each.len() < self.each_max => Debt::default(),
+            None => self.others,
+        }
+    }
+
+    fn add(&mut self, who: K, interval: Duration, now: Instant) {
+        if self.each.len() >= self.each_max && !self.each.contains_key(&who) {
+            self.each.retain(|_, debt| debt.is_owed(now));
+        }
+        let full = self.each.len() >= self.each_max && !self.each.contains_key(&who);
+        let debt = match full {
+            true => &mut self.others,
+            false => self.each.entry(who).or_default(),
+        };
+        debt.add(interval, now);
+    }
+}
+
 impl Limiter {
     /// Whether somebody from there may try. If not, when to come again.
     pub fn check(&self, remote: IpAddr, now: Instant) -> Result<(), Duration> {
-        let source = Source::of(remote);
-        let own = match self.sources.get(&source) {
-            Some(debt) => *debt,
-            None if self.sources.len() < SOURCES_MAX => Debt::default(),
-            None => self.others,
-        };
+        let own = self.sources.of(&Source::of(remote));
         own.check(SOURCE_INTERVAL, SOURCE_BURST, now)?;
         self.all.check(ALL_INTERVAL, ALL_BURST, now)
     }
@@ -50,16 +122,7 @@ impl Limiter {
     /// Counts a failed attempt from there.
     pub fn handle_failure(&mut self, remote: IpAddr, now: Instant) {
         self.all.add(ALL_INTERVAL, now);
-        let source = Source::of(remote);
-        if self.sources.len() >= SOURCES_MAX && !self.sources.contains_key(&source) {
-            self.sources.retain(|_, debt| debt.is_owed(now));
-        }
-        let full = self.sources.len() >= SOURCES_MAX && !self.sources.contains_key(&source);
-        let debt = match full {
-            true => &mut self.others,
-            false => self.sources.entry(source).or_default(),
-        };
-        debt.add(SOURCE_INTERVAL, now);
+        self.sources.add(Source::of(remote), SOURCE_INTERVAL, now);
     }
 }
 
@@ -143,6 +206,20 @@ mod tests {
     }
 
     #[test]
+    fn a_node_renews_a_few_times_in_a_row_and_then_now_and_then() {
+        let (mut renewals, now) = (Renewals::default(), start());
+        let (busy, calm): (NodeName, NodeName) = ("busy".parse().unwrap(), "calm".parse().unwrap());
+        for _ in 0..RENEWAL_BURST {
+            assert_eq!(renewals.take(&busy, now), Ok(()));
+        }
+        let wait = renewals.take(&busy, now).unwrap_err();
+        assert_eq!(wait, RENEWAL_INTERVAL);
+        assert_eq!(renewals.take(&calm, now), Ok(()));
+        assert_eq!(renewals.take(&busy, now + wait), Ok(()));
+        assert!(renewals.take(&busy, now + wait).is_err());
+    }
+
+    #[test]
     fn everything_is_forgiven_in_time() {
         let (mut limiter, now) = (Limiter::default(), start());
         fail(&mut limiter, "192.0.2.1", SOURCE_BURST, now);
@@ -176,9 +253,13 @@ mod tests {
         for source in 0..20_000_u32 {
             limiter.handle_failure(IpAddr::from(source.to_be_bytes()), now);
         }
-        assert_eq!(limiter.sources.len(), SOURCES_MAX);
+        assert_eq!(limiter.sources.each.len(), SOURCES_MAX);
         let later = now + Duration::from_secs(100_000);
         fail(&mut limiter, "192.0.2.1", 1, later);
-        assert_eq!(limiter.sources.len(), 1, "what is forgiven is forgotten");
+        assert_eq!(
+            limiter.sources.each.len(),
+            1,
+            "what is forgiven is forgotten"
+        );
     }
 }

@@ -11,7 +11,17 @@ pub enum RecordError {
     /// it again and decide anew.
     #[error("the record was changed meanwhile")]
     Conflict,
-    /// The cluster cannot be asked or does not let us. Try again later.
+    /// The cluster does not let us. Somebody has to give us the right.
+    #[error("this hub may not {verb} {what}; deploy/hub-rbac.yaml has that right")]
+    Forbidden {
+        /// What was tried.
+        verb: &'static str,
+        /// On what, and where.
+        what: String,
+        /// What the cluster said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The cluster cannot be asked, or refuses for another reason. Try again later.
     #[error("the cluster did not answer")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
 }

@@ -22,6 +22,11 @@ impl HubReport {
 
     /// Sessions, and how they ended.
     fn sessions(&self, all: &mut Metrics) {
+        let ready = (
+            "holdfast_hub_ready",
+            "Whether the hub has begun and lets nodes in.",
+        );
+        all.one(Kind::Gauge, ready, u64::from(self.waits_for.is_none()));
         let sessions = ("holdfast_hub_sessions", "Sessions now.");
         all.one(Kind::Gauge, sessions, self.sessions as u64);
         let over = (

@@ -23,6 +23,9 @@ const LOOKS_MAX: usize = 2000;
 pub struct HubReport {
     /// The hub.
     pub hub: String,
+    /// What it waits for before it begins, if it has not begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
     /// Sessions now.
     pub sessions: usize,
     /// How sessions ended so far, by reason.
@@ -125,6 +128,7 @@ impl Hub {
         let (registered, told) = (self.register().counts(), self.notices().counts());
         HubReport {
             hub: name.to_owned(),
+            waits_for: None,
             registered: registered.nodes,
             registrations: Tries {
                 done: registered.written,
@@ -205,6 +209,26 @@ impl Hub {
             lag_seconds: lag.or(begun).filter(|_| behind.lacks > 0),
             digest_equal: even.map(|(even, _)| even),
             digest_since: even.map(|(_, since)| since),
+        }
+    }
+}
+
+impl HubReport {
+    /// Of a hub that has not begun.
+    pub fn waiting(name: &str, waits_for: String) -> Self {
+        Self {
+            hub: name.to_owned(),
+            waits_for: Some(waits_for),
+            sessions: 0,
+            session_ends: BTreeMap::new(),
+            totals: Totals::default(),
+            lacking: BTreeMap::new(),
+            overlooked: 0,
+            registered: 0,
+            registrations: Tries::default(),
+            events: Tries::default(),
+            resources: Vec::new(),
+            nodes: Vec::new(),
         }
     }
 }

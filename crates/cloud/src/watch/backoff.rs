@@ -12,7 +12,7 @@ const WAIT_MIN: Duration = Duration::from_millis(50);
 
 /// The wait after so many failures in a row. `spread` is from 0 to 1, and the wait anywhere up to
 /// its longest: many that failed together come back apart.
-pub(super) fn wait(failures: u32, spread: f64) -> Duration {
+pub(crate) fn wait(failures: u32, spread: f64) -> Duration {
     let doubled = FIRST_MAX.saturating_mul(1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX));
     let longest = doubled.min(WAIT_MAX);
     longest.mul_f64(spread.clamp(0.0, 1.0)).max(WAIT_MIN)

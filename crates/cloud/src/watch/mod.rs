@@ -4,7 +4,7 @@
 //! what it lacks is gone. The rules are in the [`Follower`], which knows no I/O; this is the loop
 //! around it. Only list, watch and get are asked of the cluster.
 
-mod backoff; // when to try again
+pub(crate) mod backoff; // when to try again
 mod follower; // what to do next, and what came of it
 mod guard; // which lists are not believed at once
 

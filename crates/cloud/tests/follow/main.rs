@@ -4,4 +4,5 @@
 
 mod stage; // a cluster that can be cut off, forget its history, or go back
 mod client; // requests, lists, watches
+mod start; // a hub waits for its cluster
 mod watch; // the cache is the cluster, whatever happens in between

@@ -97,6 +97,17 @@ impl Stage {
         kubeconfig(&self.folder, &self.pki, self.front_address)
     }
 
+    /// The kubeconfig of a user who may do nothing, unless somebody gives it a right.
+    pub(crate) fn kubeconfig_of(&self, user: &str) -> PathBuf {
+        let user = Wanted::Client {
+            user: user.to_owned(),
+            groups: Vec::new(),
+        };
+        let now = Clock::machine().wall();
+        let credential = self.pki.authority.issue(&user, now).unwrap();
+        write_kubeconfig(&self.folder, &self.pki, &credential, self.front_address)
+    }
+
     /// Closes the hub's door, and cuts off who came in by it.
     pub(crate) async fn cut(&mut self) {
         let front = self.front.take().unwrap();
@@ -223,6 +234,10 @@ fn client(folder: &TempDir, pki: &Pki, address: SocketAddr) -> (Client, Tasks) {
 }
 
 fn kubeconfig(folder: &TempDir, pki: &Pki, address: SocketAddr) -> PathBuf {
+    write_kubeconfig(folder, pki, &pki.admin, address)
+}
+
+fn write_kubeconfig(folder: &TempDir, pki: &Pki, own: &Credential, address: SocketAddr) -> PathBuf {
     let encoded = |pem: String| BASE64_STANDARD.encode(pem);
     let text = format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: test\n\
@@ -231,8 +246,8 @@ fn kubeconfig(folder: &TempDir, pki: &Pki, address: SocketAddr) -> PathBuf {
          client-certificate-data: {}\n    client-key-data: {}\n\
          contexts:\n- name: test\n  context:\n    cluster: test\n    user: admin\n",
         encoded(pki.authority.certificate_pem()),
-        encoded(pki.admin.certificate_pem()),
-        encoded(pki.admin.key_pem()),
+        encoded(own.certificate_pem()),
+        encoded(own.key_pem()),
     );
     let path = folder.path().join(format!("kubeconfig-{}", address.port()));
     files::write(&path, text.as_bytes(), Audience::Owner).unwrap();

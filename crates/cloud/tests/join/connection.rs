@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloud::join::door::REQUEST_TIME_MAX;
 use cloud::join::{Entered, Happening, Serving, Why, enter};
 use host::http::{self, Asked, Response};
 use host::listen::Listener;
@@ -257,4 +258,32 @@ async fn a_request_that_breaks_off_leaves_nothing_behind() {
     drop(stream);
     let entered = hub.next().await;
     assert!(entered.link.is_none() && entered.happened.is_none());
+}
+
+#[tokio::test]
+async fn a_request_that_trickles_in_is_cut() {
+    let mut hub = Hub::start().await;
+    let mut stream = hub.dial(hub.pinned()).await.unwrap();
+    let head = "POST /join HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\n\
+                Content-Length: 1000\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (mut reads, mut writes) = tokio::io::split(stream);
+    let began = tokio::time::Instant::now();
+    let trickle = async {
+        while writes.write_all(b" ").await.is_ok() && writes.flush().await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let entered = async {
+        tokio::select! {
+            entered = hub.next() => entered,
+            () = async { trickle.await; std::future::pending().await } => unreachable!(),
+        }
+    };
+    let entered = entered.await;
+    assert!(entered.link.is_none() && entered.happened.is_none());
+    assert!(began.elapsed() < REQUEST_TIME_MAX + Duration::from_secs(5));
+    let mut rest = Vec::new();
+    drop(reads.read_to_end(&mut rest).await);
+    assert!(rest.is_empty(), "nothing is said to who did not ask");
 }

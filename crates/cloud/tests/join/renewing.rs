@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use cloud::join::{Peer, Why, signer};
+use cloud::join::limiter::{RENEWAL_BURST, RENEWAL_INTERVAL};
+use cloud::join::record::{Record, Resource};
+use cloud::join::{Peer, Records, Why, signer};
 use host::pki::{Key, Wanted};
 use serde_json::json;
 use wire::join::RENEW_PATH;
@@ -49,6 +51,53 @@ async fn nobody_renews_what_is_not_its_own() {
             .status,
         403
     );
+}
+
+#[tokio::test]
+async fn who_renews_all_the_time_is_asked_to_wait_and_others_are_not() {
+    let stage = Stage::new();
+    let (key, other) = (Key::create().unwrap(), Key::create().unwrap());
+    let certificate = stage.joined("n1", &key).await;
+    let others = stage.joined("n2", &other).await;
+    for _ in 0..RENEWAL_BURST {
+        assert_eq!(
+            stage.renew(&certificate, &csr("n1", &key)).await.status,
+            200
+        );
+    }
+    let told = stage.renew(&certificate, &csr("n1", &key)).await;
+    assert_eq!((told.status, told.later), (429, true));
+    assert_eq!(stage.renew(&others, &csr("n2", &other)).await.status, 200);
+    stage.hands.advance(RENEWAL_INTERVAL);
+    assert_eq!(
+        stage.renew(&certificate, &csr("n1", &key)).await.status,
+        200
+    );
+}
+
+/// A node is its certificate. To delete its Node, as one does to have it registered anew, cuts
+/// nobody off; to revoke it does.
+#[tokio::test]
+async fn a_node_whose_object_was_deleted_renews_until_it_is_revoked() {
+    let stage = Stage::new();
+    let key = Key::create().unwrap();
+    let object = Record::new(Resource::Nodes, "n1", "");
+    let certificate = stage.joined("n1", &key).await;
+    stage.memory.put(&object);
+    assert_eq!(
+        stage.renew(&certificate, &csr("n1", &key)).await.status,
+        200
+    );
+    let deleted = stage.memory.delete(Resource::Nodes, "n1").await;
+    deleted.unwrap();
+    assert_eq!(
+        stage.renew(&certificate, &csr("n1", &key)).await.status,
+        200
+    );
+    stage.hands.advance(MINUTE);
+    stage.revoke("n1").await;
+    let told = stage.renew(&certificate, &csr("n1", &key)).await;
+    assert_eq!((told.status, told.why()), (403, Why::Revoked));
 }
 
 #[tokio::test]

@@ -115,7 +115,9 @@ impl Identity {
             own: Some((vec![self.credential.certificate.clone()], key)),
             protocols: vec![HTTP1.to_vec()],
         };
-        Ok(tls::client_of(party, clock)?)
+        let mut tls = tls::client_of(party, clock)?;
+        Arc::make_mut(&mut tls).max_fragment_size = Some(RECORD_BYTES_MAX);
+        Ok(tls)
     }
 
     fn pem(&self) -> String {
@@ -124,6 +126,10 @@ impl Identity {
         [self.credential.key_pem(), certificate, authority].concat()
     }
 }
+
+/// Bytes of a TLS record that an agent sends: of one that is larger nothing could be read for longer
+/// than a hub waits for a sign of life, over the slowest link.
+const RECORD_BYTES_MAX: usize = 2 * 1024;
 
 /// The folder that the identity is kept in.
 #[derive(Clone, Debug)]

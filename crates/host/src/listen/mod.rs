@@ -21,7 +21,7 @@ use std::time::Duration;
 use rustix::net::sockopt;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
@@ -104,7 +104,48 @@ impl Error {
     }
 }
 
-/// A port that is ours.
+/// A port that is ours and closed: who comes is refused at once and goes elsewhere, instead of
+/// waiting for somebody who is not ready.
+pub struct Reserved {
+    socket: TcpSocket,
+    address: SocketAddr,
+}
+
+/// Connections that wait to be accepted. Further ones are turned away by the system.
+const BACKLOG: u32 = 1024;
+
+impl Reserved {
+    /// Takes the port. With port 0 the system chooses one, see [`Reserved::address`].
+    pub fn bind(address: SocketAddr) -> Result<Self, Error> {
+        let bound = || {
+            let socket = match address {
+                SocketAddr::V4(_) => TcpSocket::new_v4(),
+                SocketAddr::V6(_) => TcpSocket::new_v6(),
+            }?;
+            // Connections of the program that had it before do not keep it.
+            socket.set_reuseaddr(true)?;
+            socket.bind(address)?;
+            let address = socket.local_addr()?;
+            Ok(Self { socket, address })
+        };
+        bound().map_err(|source| Error::of(address, source))
+    }
+
+    /// Where it will be listened.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Opens it.
+    pub fn open(self) -> Result<Listener, Error> {
+        let address = self.address;
+        let opened = self.socket.listen(BACKLOG);
+        let socket = opened.map_err(|source| Error::of(address, source))?;
+        Ok(Listener { socket, address })
+    }
+}
+
+/// A port that is ours and open.
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,

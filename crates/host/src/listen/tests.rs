@@ -228,3 +228,15 @@ fn errors_of_accept_are_told_apart_by_whose_trouble_they_are() {
     assert_eq!(of(rustix::io::Errno::NETUNREACH), Severity::Connection);
     assert_eq!(of(rustix::io::Errno::BADF), Severity::Listener);
 }
+
+#[tokio::test]
+async fn a_port_that_is_reserved_refuses_at_once_and_is_nobody_elses() {
+    let reserved = Reserved::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = reserved.address();
+    let refused = TcpStream::connect(address).await.unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    let listener = reserved.open().unwrap();
+    assert_eq!(listener.address(), address);
+    TcpStream::connect(address).await.unwrap();
+    assert!(matches!(Reserved::bind(address), Err(Error::InUse(taken)) if taken == address));
+}

@@ -39,6 +39,15 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Pump<W> {
         self.writing = Some(Box::pin(write(writer, message, pong)));
     }
 
+    /// Starts to write a ping, as [`Pump::start`] does a message.
+    pub fn ping(&mut self) {
+        let mut writer = self.writer.take().expect("one message at a time");
+        self.writing = Some(Box::pin(async move {
+            let wrote = writer.ping().await;
+            (writer, wrote.map(|()| 0))
+        }));
+    }
+
     /// Waits until what was started is written, and says how many bytes that were; for ever if
     /// nothing was. The wait can be given up and taken up again.
     pub async fn wrote(&mut self) -> Result<usize, WriteFailed> {

@@ -59,6 +59,11 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         self.write(Opcode::Binary, message).await
     }
 
+    /// Asks the peer to answer: a word without content, for who waits to hear anything.
+    pub async fn ping(&mut self) -> Result<(), WriteFailed> {
+        self.write(Opcode::Ping, &[]).await
+    }
+
     /// Answers a ping with what was in it.
     pub async fn pong(&mut self, ping: &[u8]) -> Result<(), WriteFailed> {
         assert!(

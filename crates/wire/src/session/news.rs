@@ -76,3 +76,14 @@ pub enum Happening {
         reached: Version,
     },
 }
+
+impl Happening {
+    /// What the node holds of a resource is not what it should be.
+    pub(super) fn uneven(resource: Resource) -> Vec<Self> {
+        let even = false;
+        vec![
+            Self::Compared { even },
+            Self::ComparedOne { resource, even },
+        ]
+    }
+}

@@ -142,7 +142,11 @@ impl Receiver {
 
     /// Something of a message was heard that is not there yet, or nothing is read for a while.
     pub fn listen(&mut self, now: Duration) {
-        self.pulse.listen(now);
+        match self.welcome {
+            Some(_) => self.pulse.listen(now),
+            // Nothing can be said yet.
+            None => self.pulse.hear(now),
+        }
     }
 
     /// Hands on what is there of the cut that is being received: for when nothing else is to be
@@ -230,7 +234,8 @@ impl Receiver {
         if !(PROTOCOL_OLDEST..=PROTOCOL_NEWEST).contains(&welcome.protocol) {
             return Err(Ended::out_of_place("a protocol that was not offered"));
         }
-        self.pulse.await_answer(false, now);
+        // A ping that was due before is none: nothing is said before the welcome.
+        self.pulse = Pulse::new(Patience::AGENT, now);
         let every = welcome
             .heartbeat_seconds
             .clamp(HEARTBEAT_MIN, HEARTBEAT_MAX);

@@ -201,16 +201,20 @@ impl Sender {
 
     /// When to ask for the next though nothing happened.
     pub fn wakes_at(&self) -> Duration {
+        let pulse = self.pulse.wakes_at();
         let again = self.starved_at.map(|at| at + STARVED_AGAIN);
-        again.map_or(self.pulse.wakes_at(), |again| {
-            again.min(self.pulse.wakes_at())
-        })
+        again.map_or(pulse, |again| again.min(pulse))
     }
 
     /// For while nothing can be said, since what was said before is not out yet: whether the agent
     /// is there all the same. Gives when to look again.
     pub fn wait(&self, now: Duration) -> Result<Duration, Ended> {
         self.pulse.wait(now)
+    }
+
+    /// Something of a message was heard that is not there yet.
+    pub fn listen(&mut self, now: Duration) {
+        self.pulse.listen(now);
     }
 
     /// A report is where it belongs.
@@ -488,11 +492,9 @@ impl Sender {
         }
         self.all_even = false;
         self.even = Some(false);
-        if !was_open {
-            return Ok(Vec::new());
-        }
-        let even = false;
-        let one = Happening::ComparedOne { resource, even };
-        Ok(vec![Happening::Compared { even }, one])
+        Ok(match was_open {
+            true => Happening::uneven(resource),
+            false => Vec::new(),
+        })
     }
 }
