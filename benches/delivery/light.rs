@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use edge::keep::{Begun, Keep, Stored};
-use edge::reconnect::{Attempt, Reconnect};
+use edge::reconnect::{Attempt, Lasted, Reconnect};
 use host::tls::{self, HTTP1, Party};
 use host::websocket::{self, Pump, Received};
 use host::{Clock, Times, dial, secret};
@@ -251,8 +251,11 @@ impl Light {
                 eprintln!("a session of {} was lost: {why}", self.hub);
                 self.tally.lost.fetch_add(1, Ordering::Relaxed);
             }
-            let lasted = self.times.now().saturating_sub(began);
-            let wait = reconnect.after(Attempt::Lost { lasted }, chance());
+            let lasted = Lasted {
+                greeted: Some(self.times.now().saturating_sub(began)),
+                brought: false,
+            };
+            let wait = reconnect.after(Attempt::Lost(lasted), chance());
             tokio::time::sleep(wait).await;
         }
     }
