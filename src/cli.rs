@@ -175,7 +175,7 @@ pub(crate) struct ClusterFlags {
 }
 
 /// How an answer is printed.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     /// For people
     Text,

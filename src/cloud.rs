@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use cloud::clerk::FROZEN_LONG;
 use cloud::cluster;
 use cloud::hub::Hub;
 use cloud::nodes::Leases;
+use cloud::owners::Waits;
 use cloud::record::Mode;
 use cloud::report::HubReport;
 use cloud::run::{self, Config, Ports};
@@ -220,6 +222,8 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
         drain: flags.drain.0,
         leases: flags.leases,
         records: flags.records,
+        peers: Waits::default(),
+        frozen_long: FROZEN_LONG,
     })
 }
 
@@ -354,7 +358,7 @@ impl Face {
             "/metrics" => Some(text(self.report().metrics())),
             _ => {
                 let node = path.strip_prefix("/nodes/")?;
-                let report = self.hub.get()?.ledger().node(node)?;
+                let report = self.hub.get()?.node_report(node)?;
                 serde_json::to_vec(&report).ok().map(json)
             }
         }

@@ -139,7 +139,12 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     let node = who.node().clone();
     let keep = open(&flags.data_dir, &node, &clock)?;
     let status = Arc::new(Status::default());
-    let shown = shown(keep.clone(), Arc::clone(&status), node.to_string());
+    let shown = shown(
+        keep.clone(),
+        Arc::clone(&status),
+        node.to_string(),
+        clock.clone(),
+    );
     let path = flags.data_dir.join("status.sock");
     show(&path, flags.metrics, shown, tasks).await?;
     let life = Life {
@@ -345,10 +350,11 @@ fn open(data_dir: &Path, node: &NodeName, clock: &Clock) -> anyhow::Result<Keep>
 }
 
 /// What is shown on the socket.
-fn shown(keep: Keep, status: Arc<Status>, node: String) -> Shown {
+fn shown(keep: Keep, status: Arc<Status>, node: String, clock: Clock) -> Shown {
+    let report = move |keep: &Keep| status.report(&node, keep.held(), clock.now());
     Arc::new(move |path| match path {
         "/status" => {
-            let report = status.report(&node, keep.held());
+            let report = report(&keep);
             let body = serde_json::to_vec(&report).ok()?;
             Some(Page {
                 content_type: "application/json",
@@ -357,7 +363,7 @@ fn shown(keep: Keep, status: Arc<Status>, node: String) -> Shown {
         }
         "/metrics" => Some(Page {
             content_type: "text/plain; version=0.0.4",
-            body: status.report(&node, keep.held()).metrics().into_bytes(),
+            body: report(&keep).metrics().into_bytes(),
         }),
         "/dump" => Some(Page {
             content_type: "text/plain",

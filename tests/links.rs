@@ -132,7 +132,9 @@ impl Stage {
             }
         };
         let in_time = tokio::time::timeout(WITHIN, held).await;
-        let report = self.status.report("n1", self.keep.held());
+        let report = self
+            .status
+            .report("n1", self.keep.held(), Clock::machine().now());
         in_time.unwrap_or_else(|_| panic!("{}", serde_json::to_string(&report).unwrap()));
     }
 
@@ -179,6 +181,8 @@ fn hub_config(cluster: Config) -> run::Config {
         drain: Duration::ZERO,
         leases: Leases::Off,
         records: Mode::Off,
+        peers: cloud::owners::Waits::default(),
+        frozen_long: cloud::clerk::FROZEN_LONG,
     }
 }
 
@@ -197,7 +201,9 @@ async fn a_node_is_kept_up_to_date_over_quic_until_it_is_revoked() {
     revoking.await.unwrap();
     let ended = async {
         loop {
-            let report = stage.status.report("n1", Vec::new());
+            let report = stage
+                .status
+                .report("n1", Vec::new(), Clock::machine().now());
             let words = serde_json::to_string(&report).unwrap();
             if words.contains("revoked") {
                 return;

@@ -16,7 +16,11 @@ fuzz_target!(|input: (u8, &[u8])| {
     let snapshot = CATALOG.snapshot();
     let kinds: Vec<_> = snapshot.kinds().collect();
     let kind = kinds[usize::from(which) % kinds.len()];
-    let verb = if which & 1 == 0 { Verb::Create } else { Verb::Delete };
+    let verb = if which & 1 == 0 {
+        Verb::Create
+    } else {
+        Verb::Delete
+    };
     // The envelope is easy to miss by chance, so every input is tried inside one too.
     let enveloped = [b"k8s\0", bytes].concat();
     for body in [bytes, &enveloped] {

@@ -12,8 +12,18 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|input: (&str, &str, &str)| {
     let (path, query, other) = input;
     if let Ok(Target::Resource(path)) = Target::parse(path) {
-        let parts = [&path.group, &path.version, &path.namespace, &path.resource, &path.name];
-        assert!(parts.iter().all(|part| !part.contains(['/', '\0']) && *part != ".."));
+        let parts = [
+            &path.group,
+            &path.version,
+            &path.namespace,
+            &path.resource,
+            &path.name,
+        ];
+        assert!(
+            parts
+                .iter()
+                .all(|part| !part.contains(['/', '\0']) && *part != "..")
+        );
     }
     if let Ok(query) = Query::parse(query) {
         let _ = ListOptions::parse(&query);
@@ -22,6 +32,9 @@ fuzz_target!(|input: (&str, &str, &str)| {
     let _ = Form::negotiate(other, false);
     let _ = deadline(other);
     if let Ok(token) = Token::decode(other) {
-        assert_eq!(Token::decode(&token.encode()).expect("a token is one"), token);
+        assert_eq!(
+            Token::decode(&token.encode()).expect("a token is one"),
+            token
+        );
     }
 });

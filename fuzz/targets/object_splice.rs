@@ -16,9 +16,15 @@ fuzz_target!(|input: &[u8]| {
     if let (Ok(edited), Some(before)) = (splice::with_version(&bytes, &version), &before) {
         let after = Header::parse(&pods, &edited, &[]).expect("an edit keeps an object whole");
         assert_eq!(after.version, version);
-        assert_eq!((after.name, after.labels), (before.name.clone(), before.labels.clone()));
+        assert_eq!(
+            (after.name, after.labels),
+            (before.name.clone(), before.labels.clone())
+        );
     }
-    for edited in [splice::without_managed_fields(&bytes), splice::canonical(&bytes)] {
+    for edited in [
+        splice::without_managed_fields(&bytes),
+        splice::canonical(&bytes),
+    ] {
         if let (Ok(edited), Some(before)) = (edited, &before) {
             let after = Header::parse(&pods, &edited, &[]).expect("an edit keeps an object whole");
             assert_eq!(after, *before);

@@ -2,7 +2,9 @@
 
 mod agent; // what an agent says of itself
 mod hub; // what a hub says of its nodes
+mod node; // what a hub says of one node
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -63,13 +65,22 @@ pub(crate) fn run(flags: &StatusFlags) -> Result<(), Failure> {
         .build()
         .map_err(Failure::run)?;
     runtime.block_on(async {
-        loop {
+        if !flags.watch {
             let told = tell(flags).await.map_err(Failure::Run)?;
-            let clear = if flags.watch { "\u{1b}[2J\u{1b}[H" } else { "" };
+            return print(&told).map_err(Failure::run);
+        }
+        loop {
+            // Who looks on wants to see that a hub went, and that it came back.
+            let told = match tell(flags).await {
+                Ok(told) => told,
+                Err(error) if flags.output == Output::Text => format!("{error:#}\n"),
+                Err(error) => return Err(Failure::Run(error)),
+            };
+            let clear = match flags.output {
+                Output::Text => "\u{1b}[2J\u{1b}[H",
+                Output::Json => "",
+            };
             print(&format!("{clear}{told}")).map_err(Failure::run)?;
-            if !flags.watch {
-                return Ok(());
-            }
             tokio::time::sleep(EVERY).await;
         }
     })
@@ -87,38 +98,57 @@ async fn tell(flags: &StatusFlags) -> anyhow::Result<String> {
         Some(path) => path.clone(),
         None => default_run_dir(),
     };
-    let mut told = String::new();
-    let mut found = false;
-    for socket in sockets(&run_dir)? {
+    let sockets = sockets(&run_dir)?;
+    let (mut told, mut found, mut silent) = (String::new(), false, Vec::new());
+    for socket in &sockets {
         let path = match &flags.node {
             Some(node) => format!("/nodes/{node}"),
             None => "/status".to_owned(),
         };
-        let said = match glass::look(&socket, &path).await {
+        let said = match glass::look(socket, &path).await {
             Ok(said) => said,
             Err(glass::Error::NotShown { .. }) => continue,
-            Err(error) => return Err(error.into()),
+            // One that was killed leaves its socket, and says nothing about the others.
+            Err(error) => {
+                silent.push(format!("Hub {} does not answer: {error}", name(socket)));
+                continue;
+            }
         };
         found = true;
+        if flags.node.is_some() && flags.output == Output::Text && sockets.len() > 1 {
+            writeln!(told, "Hub {}", name(socket))?;
+        }
         match (flags.output, &flags.node) {
             (Output::Json, _) => told.push_str(&pretty(&said)?),
             (Output::Text, Some(_)) => {
-                hub::node(&mut told, &serde_json::from_slice(&said)?, now())?;
+                node::text(&mut told, &serde_json::from_slice(&said)?, now())?;
             }
             (Output::Text, None) => {
                 hub::all(&mut told, &serde_json::from_slice(&said)?, now())?;
             }
         }
     }
-    match (found, &flags.node) {
-        (true, _) => Ok(told),
-        (false, Some(node)) => bail!("no hub on this machine has seen node {node}"),
-        (false, None) => bail!(
+    match (found, &flags.node, silent.is_empty()) {
+        (true, _, _) if flags.output == Output::Json => Ok(told),
+        (true, _, _) => Ok(told + &lines(&silent)),
+        (false, _, false) => bail!("{}", silent.join("; ")),
+        (false, Some(node), true) => bail!("no hub on this machine has seen node {node}"),
+        (false, None, true) => bail!(
             "no hub runs on this machine, as {} tells; name another folder with --run-dir, or ask \
              an agent with --agent",
             run_dir.display()
         ),
     }
+}
+
+/// What a hub is called, by its socket.
+fn name(socket: &Path) -> String {
+    let stem = socket.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
+
+fn lines(all: &[String]) -> String {
+    all.iter().map(|line| format!("\n{line}\n")).collect()
 }
 
 fn pretty(said: &[u8]) -> anyhow::Result<String> {
@@ -165,7 +195,11 @@ fn ago(then: Option<Timestamp>, now: Timestamp) -> String {
     let Some(then) = then else {
         return "-".to_owned();
     };
-    let seconds = (now.as_second() - then.as_second()).max(0);
+    seconds(u64::try_from(now.as_second() - then.as_second()).unwrap_or(0))
+}
+
+/// So many seconds, for people.
+fn seconds(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds}s"),
         120..7200 => format!("{}m", seconds / 60),
@@ -180,6 +214,18 @@ fn bytes(count: u64) -> String {
         0..10_000 => format!("{count} B"),
         10_000..10_000_000 => format!("{} kB", count / 1000),
         _ => format!("{} MB", count / 1_000_000),
+    }
+}
+
+/// Bytes by what they were for, for people: those that there are.
+fn by_class(classes: &BTreeMap<String, u64>) -> String {
+    let some = classes.iter().filter(|(_, count)| **count > 0);
+    let words: Vec<String> = some
+        .map(|(class, count)| format!("{class} {}", bytes(*count)))
+        .collect();
+    match words.is_empty() {
+        true => "nothing".to_owned(),
+        false => words.join(", "),
     }
 }
 

@@ -29,11 +29,12 @@ The cluster is ready. Try:
     if let Some(node) = nodes.first() {
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
         let home = quoted(&node.data_dir.to_string_lossy());
+        let status = status(&node.data_dir);
         text.push_str(&format!(
             "
 Agents run on {}. How they are doing, and what one of them holds on its disk:
 
-  holdfast status
+  {status}
   holdfast status --agent {home}
 ",
             names.join(", ")
@@ -41,6 +42,19 @@ Agents run on {}. How they are doing, and what one of them holds on its disk:
     }
     text.push_str("\nCtrl-C stops it.\n");
     text
+}
+
+/// What tells how all nodes are doing: where the cluster is not in its usual place, that is named.
+fn status(home: &Path) -> String {
+    let run_dir = home.ancestors().nth(2).map(|data| data.join("run"));
+    let usual = super::default_data_dir().map(|data| data.join("run"));
+    match run_dir.filter(|run_dir| Some(run_dir) != usual.as_ref()) {
+        Some(run_dir) => format!(
+            "holdfast status --run-dir {}",
+            quoted(&run_dir.to_string_lossy())
+        ),
+        None => "holdfast status".to_owned(),
+    }
 }
 
 /// A word as a shell takes it.

@@ -21,7 +21,7 @@ const NOTICED_IDLE: Duration = Duration::from_secs(45);
 const LATE: Duration = Duration::from_secs(3);
 
 /// A world whose one node comes through a proxy.
-async fn through_a_proxy() -> (World, Proxy) {
+pub(crate) async fn through_a_proxy() -> (World, Proxy) {
     let mut world = World::new(Plan::default()).await;
     let proxy = Proxy::before(world.hubs[0].address()).await;
     world.nodes[0].hubs = vec![proxy.address.to_string()];
@@ -196,4 +196,23 @@ async fn a_process_that_stood_still_goes_on_or_begins_anew() {
     world.settled(CONVERGED).await;
     let is_one = |status: &Value| status["connected"] == true;
     world.nodes[0].until(CONVERGED, "a session", is_one).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes a while: just e2e"]
+async fn bits_that_flip_on_the_way_end_links_and_change_nothing() {
+    let (world, proxy) = through_a_proxy().await;
+    let before = proxy.accepted();
+    proxy.weather(Weather {
+        flips: Some(20),
+        ..Weather::default()
+    });
+    let load = Load::begin(world.driver.another(), 71, 1, Duration::from_millis(5));
+    sleep(Duration::from_secs(10)).await;
+    proxy.weather(Weather::default());
+    load.end_after(50).await;
+    world.settled(CONVERGED).await;
+    let (flipped, opened) = (proxy.flipped(), proxy.accepted() - before);
+    eprintln!("{flipped} bits flipped, {opened} links opened anew");
+    assert!(flipped > 0 && opened > 0, "{flipped} bits, {opened} links");
 }

@@ -22,6 +22,7 @@ mod world; //    all of them, and the word that they agree
 mod load; //     changes at random
 mod proxy; //    a link that is slow, stalls, swallows and breaks
 mod net; //      network namespaces that lose and repeat packets
+mod datagrams; // the same of datagrams, without root
 mod disk; //     disks that are small or cannot be written
 
 mod changes; //  what comes, changes and goes, with everything up or with everything down
@@ -33,3 +34,7 @@ mod identity; // who a node is: revoked, expired, cloned
 mod hubs; //     several hubs
 mod server; //   an API that forgets, refuses and comes back
 mod size; //     much at once, over little
+mod seen; //     what can be seen of nodes
+mod quic; //     the core of it over QUIC
+mod middle; //   what stands in between and has its own mind
+mod limits; //   processes that may not have what they ask for

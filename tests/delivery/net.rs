@@ -17,6 +17,8 @@ pub(crate) struct Net {
 pub(crate) struct Fate {
     pub(crate) lost: u32,
     pub(crate) twice: u32,
+    /// Packets with more bytes vanish, and nobody is told.
+    pub(crate) bytes_max: Option<u32>,
 }
 
 /// Which way.
@@ -53,6 +55,9 @@ impl Net {
         run_line("ip", &format!("-n {agent} addr add {own}/30 dev {inner}"));
         run_line("ip", &format!("link set {outer} up"));
         run_line("ip", &format!("-n {agent} link set {inner} up"));
+        // What passes the filters is what is on the wire, and not many packets in one.
+        run_line("ip", &format!("link set {outer} gso_max_segs 1"));
+        run_line("ip", &format!("-n {agent} link set {inner} gso_max_segs 1"));
         for device in [&hub_side, &agent_side] {
             run_line("ip", &format!("-n {between} link set {device} up"));
             run_line("tc", &format!("-n {between} qdisc add dev {device} clsact"));
@@ -63,7 +68,8 @@ impl Net {
 
     /// The machine's address, where the hub listens.
     pub(crate) fn hub(&self) -> Ipv4Addr {
-        let process = std::process::id() % 16_384;
+        // Sixteen nets for each of 65,536 processes fill the range.
+        let process = std::process::id() % 65_536;
         let first = u32::from(Ipv4Addr::new(10, 192, 0, 0)) + process * 64;
         Ipv4Addr::from(first + u32::from(self.number % 16) * 4 + 1)
     }
@@ -100,12 +106,31 @@ impl Net {
         };
         let on = format!("action mirred egress redirect dev {to}");
         let copy = format!("action mirred egress mirror dev {to} pipe {on}");
+        let most = fate.bytes_max.map_or(u32::MAX, |most| most + ETHERNET);
+        filter(1, &format!("{}|direct-action", larger(most, DROP, GO_ON)));
         filter(
-            1,
+            2,
             &format!("{}|direct-action", chance(fate.lost, DROP, GO_ON)),
         );
-        filter(2, &format!("{}|{copy}", chance(fate.twice, GO_ON, 0)));
-        filter(3, &format!("1,6 0 0 {GO_ON}|{on}"));
+        filter(3, &format!("{}|{copy}", chance(fate.twice, GO_ON, 0)));
+        filter(4, &format!("1,6 0 0 {GO_ON}|{on}"));
+    }
+
+    /// The agent's machine gets another address, and the one that it had is gone.
+    pub(crate) fn move_agent(&self) {
+        let [outer, _, _, inner] = self.devices();
+        let (agent, hub) = (self.namespace(), self.hub());
+        let before = Ipv4Addr::from(u32::from(hub) + 1);
+        // A range beside that of the nets.
+        let now = Ipv4Addr::from(u32::from(before) - (64 << 16));
+        run_line("ip", &format!("route add {now}/32 dev {outer}"));
+        run_line("ip", &format!("-n {agent} addr add {now}/32 dev {inner}"));
+        run_line(
+            "ip",
+            &format!("-n {agent} addr del {before}/30 dev {inner}"),
+        );
+        let route = format!("route add {hub}/32 dev {inner} src {now}");
+        run_line("ip", &format!("-n {agent} {route}"));
     }
 
     /// Packets that the agent had to send again so far.
@@ -131,7 +156,7 @@ impl Net {
 
     /// On the machine, then both in the middle, then in the agent's namespace.
     fn devices(&self) -> [String; 4] {
-        ["o", "h", "a", "i"].map(|side| format!("hf{}{}{side}", std::process::id(), self.number))
+        ["o", "h", "a", "i"].map(|side| format!("hf{}-{}{side}", std::process::id(), self.number))
     }
 }
 
@@ -155,6 +180,14 @@ fn chance(percent: u32, then: u32, otherwise: u32) -> String {
     let random = u32::MAX - 0x1000 + 1 + 56;
     format!("5,32 0 0 {random},148 0 0 100,53 0 1 {percent},6 0 0 {otherwise},6 0 0 {then}")
 }
+
+/// The same for packets with more bytes than these. It loads the length, compares and returns.
+fn larger(bytes: u32, then: u32, otherwise: u32) -> String {
+    format!("4,128 0 0 0,37 0 1 {bytes},6 0 0 {then},6 0 0 {otherwise}")
+}
+
+/// Bytes that stand before a packet on a wire.
+const ETHERNET: u32 = 14;
 
 fn run_line(program: &str, line: &str) {
     run(program, &line.split(' ').collect::<Vec<_>>());

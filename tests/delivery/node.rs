@@ -19,6 +19,8 @@ pub(crate) struct Node {
     pin: String,
     /// Where it looks for hubs.
     pub(crate) hubs: Vec<String>,
+    /// Further words of its command.
+    pub(crate) extra: Vec<String>,
 }
 
 impl Node {
@@ -33,6 +35,7 @@ impl Node {
             token: folder.join(format!("{name}.token")),
             pin: String::new(),
             hubs: Vec::new(),
+            extra: Vec::new(),
         };
         node.invite(kubeconfig);
         node
@@ -49,6 +52,7 @@ impl Node {
             token: other.token.clone(),
             pin: other.pin.clone(),
             hubs: other.hubs.clone(),
+            extra: other.extra.clone(),
         }
     }
 
@@ -83,6 +87,7 @@ impl Node {
         words.extend(["--data-dir".to_owned(), text(&self.data_dir)]);
         words.extend(["--token-file".to_owned(), text(&self.token)]);
         words.extend(["--ca-hash".to_owned(), self.pin.clone()]);
+        words.extend(self.extra.iter().cloned());
         self.program.words(words);
         self.program.start();
     }

@@ -14,7 +14,7 @@ use crate::world::{CONVERGED, NODES, Plan, World};
 const SOON: Duration = Duration::from_secs(20);
 
 /// A world whose one node is in a namespace of its own.
-async fn behind_a_net() -> (World, Net) {
+pub(crate) async fn behind_a_net() -> (World, Net) {
     let net = Net::new();
     let mut world = World::new(Plan::default()).await;
     let hub = &mut world.hubs[0];
@@ -37,7 +37,11 @@ async fn behind_a_net() -> (World, Net) {
 async fn packets_that_are_lost_and_repeated_lose_and_repeat_no_change() {
     let (world, net) = behind_a_net().await;
     for (lost, seconds) in [(1, 4), (10, 8), (30, 12)] {
-        net.all(Fate { lost, twice: 10 });
+        net.all(Fate {
+            lost,
+            twice: 10,
+            ..Fate::default()
+        });
         let again = net.sent_again();
         let pause = Duration::from_millis(10);
         let load = Load::begin(world.driver.another(), u64::from(lost), 1, pause);
@@ -57,7 +61,7 @@ async fn a_black_hole_is_noticed_and_left_behind_one_way_or_both() {
     let (world, net) = behind_a_net().await;
     let lost = Fate {
         lost: 100,
-        twice: 0,
+        ..Fate::default()
     };
     for ways in [
         &[Toward::Hub][..],
@@ -95,10 +99,36 @@ async fn two_thousand_objects_cross_a_far_link_that_loses_packets() {
     make(&world.driver, 2_000).await;
     let proxy = Proxy::at(net.hub(), world.hubs[0].address()).await;
     proxy.weather(Weather::far(Duration::from_millis(300)));
-    net.all(Fate { lost: 2, twice: 0 });
+    net.all(Fate {
+        lost: 2,
+        ..Fate::default()
+    });
     world.nodes[0].hubs = vec![proxy.address.to_string()];
     world.nodes[0].start();
     let took = world.settled(CONVERGED).await;
     eprintln!("2,000 objects at 300 ms and 2 % loss: {took:?}");
+    assert_eq!(world.nodes[0].sessions().await, 1, "in one session");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs root: just e2e"]
+async fn a_far_link_that_repeats_every_other_packet_carries_a_load() {
+    let (mut world, net) = behind_a_net().await;
+    world.nodes[0].program.kill();
+    let proxy = Proxy::at(net.hub(), world.hubs[0].address()).await;
+    proxy.weather(Weather::far(Duration::from_millis(300)));
+    net.all(Fate {
+        lost: 0,
+        twice: 50,
+        ..Fate::default()
+    });
+    world.nodes[0].hubs = vec![proxy.address.to_string()];
+    world.nodes[0].start();
+    let pause = Duration::from_millis(10);
+    let load = Load::begin(world.driver.another(), 61, 1, pause);
+    sleep(Duration::from_secs(8)).await;
+    load.end_after(100).await;
+    let took = world.settled(CONVERGED).await;
+    eprintln!("300 ms, every other packet twice: converged after {took:?}");
     assert_eq!(world.nodes[0].sessions().await, 1, "in one session");
 }

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
+
+use crate::load::Dice;
 
 /// What becomes of bytes on their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +45,10 @@ pub(crate) struct Weather {
     pub(crate) down: Way,
     /// Whether everything that an agent says is said to the hub once more, on a second connection.
     pub(crate) twice: bool,
+    /// Of so many chunks each way, one has a bit that is not as it was sent.
+    pub(crate) flips: Option<u64>,
+    /// A connection without a byte for this long is dropped, and nobody is told.
+    pub(crate) idle: Option<Duration>,
 }
 
 /// A fine day.
@@ -57,6 +64,8 @@ impl Default for Weather {
             up: OPEN,
             down: OPEN,
             twice: false,
+            flips: None,
+            idle: None,
         }
     }
 }
@@ -90,6 +99,8 @@ struct Shared {
     breaks: watch::Sender<u64>,
     accepted: AtomicUsize,
     carried_down: AtomicU64,
+    dropped: AtomicUsize,
+    flipped: AtomicUsize,
 }
 
 impl Proxy {
@@ -106,6 +117,8 @@ impl Proxy {
             breaks: watch::Sender::new(0),
             accepted: AtomicUsize::new(0),
             carried_down: AtomicU64::new(0),
+            dropped: AtomicUsize::new(0),
+            flipped: AtomicUsize::new(0),
         });
         let proxy = Self {
             address: listener.local_addr().unwrap(),
@@ -135,6 +148,16 @@ impl Proxy {
         self.shared.accepted.load(Ordering::Relaxed)
     }
 
+    /// Bits that were flipped so far.
+    pub(crate) fn flipped(&self) -> usize {
+        self.shared.flipped.load(Ordering::Relaxed)
+    }
+
+    /// Times that bytes came on a connection which was idle for too long.
+    pub(crate) fn dropped(&self) -> usize {
+        self.shared.dropped.load(Ordering::Relaxed)
+    }
+
     /// Bytes that were brought to agents so far, TLS included.
     pub(crate) fn carried_down(&self) -> u64 {
         self.shared.carried_down.load(Ordering::Relaxed)
@@ -158,8 +181,10 @@ async fn carry(agent: TcpStream, hub: SocketAddr, shared: Arc<Shared>) {
         true => TcpStream::connect(hub).await.ok(),
         false => None,
     };
-    let up = direction(agent_in, (hub_out, second), Arc::clone(&shared), |it| it.up);
-    let down = direction(hub_in, (agent_out, None), Arc::clone(&shared), |it| it.down);
+    let heard = Arc::new(Mutex::new(Instant::now()));
+    let both = || (Arc::clone(&shared), Arc::clone(&heard));
+    let up = direction(agent_in, (hub_out, second), both(), |it| it.up);
+    let down = direction(hub_in, (agent_out, None), both(), |it| it.down);
     let down = async {
         down.await;
     };
@@ -176,7 +201,7 @@ const ON_THEIR_WAY_MAX: usize = 1024;
 async fn direction(
     mut from: OwnedReadHalf,
     (mut to, mut second): (OwnedWriteHalf, Option<TcpStream>),
-    shared: Arc<Shared>,
+    (shared, heard): (Arc<Shared>, Arc<Mutex<Instant>>),
     way: fn(&Weather) -> Way,
 ) {
     let (send, mut queue) = mpsc::channel::<(Instant, Vec<u8>)>(ON_THEIR_WAY_MAX);
@@ -186,6 +211,7 @@ async fn direction(
         let mut weather = taking.weather.subscribe();
         let mut free = Instant::now();
         let mut chunk = vec![0; 16 * 1024];
+        let mut dice = Dice(taking.accepted.load(Ordering::Relaxed) as u64);
         loop {
             let Ok(count @ 1..) = from.read(&mut chunk).await else {
                 return;
@@ -197,11 +223,22 @@ async fn direction(
             {
                 return;
             }
+            let idle = weather.borrow().idle;
+            let before = std::mem::replace(&mut *heard.lock(), Instant::now());
+            let forgotten = idle.is_some_and(|idle| before.elapsed() > idle);
+            taking
+                .dropped
+                .fetch_add(usize::from(forgotten), Ordering::Relaxed);
             let now = way(&weather.borrow_and_update());
-            if now.flow == Flow::Hole {
+            if now.flow == Flow::Hole || forgotten {
                 // Lost for this connection, and everything after it.
                 while matches!(from.read(&mut chunk).await, Ok(1..)) {}
                 return std::future::pending().await;
+            }
+            if weather.borrow().flips.is_some_and(|of| dice.below(of) == 0) {
+                let place = dice.below(count as u64) as usize;
+                chunk[place] ^= 1 << dice.below(8);
+                taking.flipped.fetch_add(1, Ordering::Relaxed);
             }
             // In parts of a tenth of a second, as a slow link would bring them.
             let part = now

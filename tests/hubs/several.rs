@@ -1,6 +1,10 @@
 //! Several hubs on one cluster: a node has one session, wherever it is, and nothing is sent twice.
 
+use std::time::Duration;
+
 use cloud::join::NAMESPACE;
+use cloud::owners::Waits;
+use cloud::run;
 use cloud::view::Policy;
 use object::Resource;
 use serde_json::{Value, json};
@@ -77,6 +81,10 @@ fn records() -> String {
     )
 }
 
+fn lease(hub: &str) -> String {
+    format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/holdfast-hub-{hub}")
+}
+
 fn has(list: &Value, hub: &str) -> bool {
     let items = list["items"].as_array().unwrap();
     items.iter().any(|record| {
@@ -142,9 +150,6 @@ async fn a_node_whose_hub_dies_goes_on_with_another_and_is_sent_nothing_anew() {
 async fn a_hub_that_stops_takes_its_lease_with_it_and_is_gone_for_the_others() {
     let stage = Stage::open().await;
     let (one, other) = (stage.hub("one").await, stage.hub("other").await);
-    let lease = |hub: &str| {
-        format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/holdfast-hub-{hub}")
-    };
     let node = stage.node("n1", &[&one, &other]).await;
     until("a session", || node.report().connected).await;
     let first = stage.sees(&lease("one"), |_| true).await;
@@ -199,7 +204,7 @@ async fn a_kind_stays_on_nodes_until_a_hub_is_told_to_end_it() {
     let path = "/apis/apps/v1/namespaces/default/deployments";
     stage.create(path, &deployment).await;
     let shares = Policy::default().and([deployments()]).unwrap();
-    let shares = |config: &mut cloud::run::Config| config.policy = shares;
+    let shares = |config: &mut run::Config| config.policy = shares;
     let first = stage.hub_with("first", shares).await;
     let port = first.port();
     let node = stage.node("n1", &[&first]).await;
@@ -226,9 +231,58 @@ async fn a_kind_stays_on_nodes_until_a_hub_is_told_to_end_it() {
     // One that is told to end it, ends it.
     second.stop().await;
     let ends = Policy::default().ending([deployments()]).unwrap();
-    let ends = |config: &mut cloud::run::Config| config.policy = ends;
+    let ends = |config: &mut run::Config| config.policy = ends;
     let third = stage.hub_on(port, "third", ends).await;
     until("the deployment goes", || held(&node) == (0, 0)).await;
     node.stop().await;
     third.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_dead_hub_left_is_collected_by_another() {
+    let stage = Stage::open().await;
+    let short = |config: &mut run::Config| {
+        config.peers = Waits {
+            renew_every: Duration::from_millis(200),
+            gone_after: Duration::from_secs(2),
+            collected_after: Duration::from_secs(4),
+        };
+    };
+    let dead = stage.hub_with("dead", short).await;
+    let node = stage.node("n1", &[&dead]).await;
+    node.is_with("dead").await;
+    stage.sees(&records(), |list| has(list, "dead")).await;
+    let path = lease("dead");
+    let left = [
+        stage.sees(&path, |_| true).await,
+        stage.sees(&records(), |list| has(list, "dead")).await,
+    ];
+    // It ends without a word: what it said stays, as if it had been killed.
+    dead.stop().await;
+    node.stop().await;
+    let [lease_left, list] = left;
+    stage.leave(&path, lease_left).await;
+    for record in list["items"].as_array().unwrap() {
+        let name = record["metadata"]["name"].as_str().unwrap();
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/{name}");
+        stage.leave(&path, record.clone()).await;
+    }
+    let other = stage.hub_with("other", short).await;
+    until("the other knows of the dead hub's sessions", || {
+        let owners = other.hub.owners().lock();
+        owners.hub_of("n1").is_some_and(|(hub, _)| hub == "dead")
+    })
+    .await;
+    let gone = |list: &Value| {
+        let items = list["items"].as_array().unwrap();
+        !items.iter().any(|record| record["data"]["hub"] == "dead")
+    };
+    stage.sees(&records(), gone).await;
+    until("nobody has the node", || {
+        other.hub.owners().lock().hub_of("n1").is_none()
+    })
+    .await;
+    stage.loses(&path).await;
+    // A hub that is there is left alone, however short the time is.
+    assert!(stage.get(&lease("other")).await.is_some());
 }

@@ -56,8 +56,17 @@ pub(crate) struct Node {
 
 impl Stage {
     pub(crate) async fn open() -> Self {
+        Self::with(&["--ephemeral"]).await
+    }
+
+    /// A cluster that is found again when it is started again.
+    pub(crate) async fn lasting() -> Self {
+        Self::with(&[]).await
+    }
+
+    async fn with(flags: &[&str]) -> Self {
         let program = Path::new(env!("CARGO_BIN_EXE_holdfast"));
-        let cluster = Holdfast::start(program, &["--ephemeral", "--nodes", "0"]).unwrap();
+        let cluster = Holdfast::start(program, flags).unwrap();
         let mut tasks = Tasks::new(Shutdown::new());
         let client = client(&cluster.site().kubeconfig(), &mut tasks);
         Self {
@@ -166,7 +175,7 @@ impl Stage {
         }
     }
 
-    async fn join(&self, name: &str, hubs: &[Address], clock: &Clock) -> Rotation {
+    pub(crate) async fn join(&self, name: &str, hubs: &[Address], clock: &Clock) -> Rotation {
         let node: NodeName = name.parse().unwrap();
         let home = Home::open(&self.folder.path().join(name)).unwrap();
         let joining = Joining {
@@ -218,6 +227,33 @@ impl Stage {
         }
     }
 
+    /// Waits until there is nothing at a path.
+    pub(crate) async fn loses(&self, path: &str) {
+        let looking = async {
+            while self.get(path).await.is_some() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let looked = tokio::time::timeout(DEADLINE, looking).await;
+        assert!(looked.is_ok(), "{path} stays");
+    }
+
+    /// Puts an object back as it was, whatever is at its path now.
+    pub(crate) async fn leave(&self, path: &str, mut object: Value) {
+        let metadata = object["metadata"].as_object_mut().unwrap();
+        metadata.retain(|field, _| ["name", "namespace", "labels"].contains(&field.as_str()));
+        let (lease, map) = (("coordination.k8s.io/v1", "Lease"), ("v1", "ConfigMap"));
+        // Items of a list do not say what they are.
+        let (version, kind) = if object["spec"].is_null() { map } else { lease };
+        object["apiVersion"] = version.into();
+        object["kind"] = kind.into();
+        if self.get(path).await.is_some() {
+            self.client.delete(path, None).await.unwrap();
+        }
+        let (collection, _) = path.rsplit_once('/').unwrap();
+        self.create(collection, &object).await;
+    }
+
     /// Creates an object.
     pub(crate) async fn create(&self, path: &str, object: &Value) {
         let body = object.to_string().into();
@@ -247,7 +283,8 @@ impl Hub {
 
 impl Node {
     pub(crate) fn report(&self) -> Report {
-        self.status.report("", self.keep.held())
+        let now = Clock::machine().now();
+        self.status.report("", self.keep.held(), now)
     }
 
     /// Waits until the agent has a session with this hub.
@@ -297,5 +334,7 @@ fn config(name: &str, kubeconfig: &Path) -> run::Config {
         drain: Duration::from_millis(200),
         leases: Leases::On,
         records: Mode::Node,
+        peers: cloud::owners::Waits::default(),
+        frozen_long: cloud::clerk::FROZEN_LONG,
     }
 }

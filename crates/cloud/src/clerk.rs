@@ -30,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// How often it is looked what there is to tell.
 const TICK: Duration = Duration::from_secs(2);
 /// For how long a resource is frozen before people are told.
-const FROZEN_LONG: Duration = Duration::from_secs(60);
+pub const FROZEN_LONG: Duration = Duration::from_secs(60);
 
 /// Sees to what happens.
 pub struct Clerk {
@@ -46,6 +46,8 @@ pub struct Clerk {
     pub seen: Arc<Seen>,
     /// Who tells of what nodes hold.
     pub scribe: Scribe,
+    /// For how long a resource is frozen before people are told.
+    pub frozen_long: Duration,
 }
 
 /// What those who follow the cluster see and the clerk sees to.
@@ -147,7 +149,8 @@ impl Clerk {
         let cache = self.hub.cache().read();
         for resource in cache.resources() {
             let trouble = cache.trouble(resource);
-            let long = trouble.filter(|it| now.saturating_duration_since(it.since) >= FROZEN_LONG);
+            let long =
+                trouble.filter(|it| now.saturating_duration_since(it.since) >= self.frozen_long);
             let notice = match long {
                 Some(trouble) if frozen.insert(resource.clone()) => Notice::Frozen {
                     resource: resource.clone(),

@@ -10,7 +10,7 @@ use host::Times;
 use host::pace::Pace;
 use host::websocket::{Pump, Reader, Received, Socket};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
-use wire::frame::{FIRST_MESSAGE_BYTES_MAX, Frame, Hello, frames};
+use wire::frame::{FIRST_MESSAGE_BYTES_MAX, Frame, Hello, Weight, frames};
 
 use crate::talk::{Closed, LAST_WORDS, last_words};
 
@@ -23,6 +23,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(3);
 pub struct Guest<S> {
     pub(crate) reader: Reader<ReadHalf<S>>,
     pub(crate) pump: Pump<WriteHalf<S>>,
+    /// What it has said.
+    pub(crate) said: Weight,
 }
 
 impl<S> Guest<S>
@@ -33,7 +35,8 @@ where
     pub fn new(socket: Socket<S>) -> Self {
         let (reader, writer) = socket.split();
         let pump = Pump::new(writer);
-        Self { reader, pump }
+        let said = Weight::default();
+        Self { reader, pump, said }
     }
 
     /// Waits for the hello: the first and only frame of the first message.
@@ -64,6 +67,7 @@ where
                 Received::Ping(_) | Received::Closed(_) => return Err(Closed::NoHello),
             }
         };
+        self.said = Weight::of(&message);
         match frames(&message, FIRST_MESSAGE_BYTES_MAX)?.pop() {
             Some(Frame::Hello(hello)) => Ok(hello),
             _ => Err(Closed::NoHello),

@@ -16,9 +16,11 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, mpsc};
 use tracing::warn;
 use wire::documents::Documents;
+use wire::frame::Weight;
 use wire::session::{Happening, Sender};
 
 use crate::cache::{Applied, Cache, Keep, Limits, Relisted, State};
+use crate::lag::Marks;
 use crate::ledger::Ledger;
 use crate::nodes::{Leases, Register};
 use crate::notices::{Notice, Notices};
@@ -41,6 +43,7 @@ pub struct Hub {
     register: Register,
     notices: Notices,
     ledger: Ledger,
+    pub(crate) marks: Marks,
     /// Resources that the cluster does not have.
     unserved: Mutex<BTreeSet<Resource>>,
     /// Rung when a resource is known for the first time.
@@ -75,6 +78,7 @@ impl Hub {
             register: Register::new(Leases::default()),
             notices: Notices::default(),
             ledger: Ledger::default(),
+            marks: Marks::default(),
             unserved: Mutex::default(),
             learned: Notify::new(),
             lacking: Notify::new(),
@@ -119,6 +123,11 @@ impl Hub {
     /// What is told in the cluster.
     pub fn notices(&self) -> &Notices {
         &self.notices
+    }
+
+    /// What a node is to hold, whether it can be sent now or not.
+    pub fn wanted(&self, node: &str) -> BTreeMap<Resource, Arc<[Scope]>> {
+        self.views.read().of(&NodeName::from(node))
     }
 
     /// For how long nothing was heard of a node.
@@ -200,11 +209,13 @@ impl Hub {
     /// Another history of the cluster begins.
     pub fn begin(&self, epoch: u64) {
         self.cache.write().begin(epoch);
+        self.marks.clear();
         self.sessions.ring_all(Word::Epoch);
     }
 
     /// Takes in what became of the cluster. The cache has it already.
     pub fn hear(&self, told: &Told) {
+        self.marks.hear(told, &self.cache.read(), self.times.now());
         match told {
             Told::Changed(resource, applied) => self.changed(resource, applied),
             Told::Advanced(_) => {}
@@ -345,8 +356,7 @@ impl Desk for Hub {
     /// What the node is to hold. A resource of which bytes are missing here is not named: nothing
     /// of it is sent before they are there, and nothing ends.
     fn view(&self, node: &str) -> BTreeMap<Resource, Arc<[Scope]>> {
-        let views = self.views.read();
-        let mut view = views.of(&NodeName::from(node));
+        let mut view = self.wanted(node);
         let cache = self.cache.read();
         view.retain(|resource, scopes| {
             keep(resource) == Keep::All
@@ -362,24 +372,21 @@ impl Desk for Hub {
     }
 
     fn happened(&self, node: &Arc<str>, happening: Happening) {
-        self.ledger
-            .happened(node, &happening, self.times.clock().wall());
-        if self
-            .happenings
-            .try_send((Arc::clone(node), happening))
-            .is_err()
-        {
+        let now = self.times.clock().wall();
+        self.ledger.happened(node, &happening, now);
+        let told = self.happenings.try_send((Arc::clone(node), happening));
+        if told.is_err() {
             self.ledger.overlooked();
         }
     }
 
-    fn carried(&self, node: &str, received: usize, sent: usize) {
-        self.ledger
-            .carried(node, (received, sent), self.times.now());
+    fn carried(&self, node: &str, received: Weight, sent: Weight) {
+        let now = self.times.now();
+        self.ledger.carried(node, (received, sent), now);
     }
 
     fn looks(&self, node: &str, sender: &Sender) {
-        self.ledger.looks(node, sender);
+        self.ledger.looks(node, sender, self.times.clock().wall());
     }
 
     fn times(&self) -> &Times {

@@ -9,6 +9,7 @@ pub mod guest; // a link that was let in -> its hello
 pub mod talk; // a session with a node over a link
 pub mod hub; // what all sessions share: the cluster's objects, views, bells
 pub mod ledger; // how each node is doing
+pub mod lag; // how far a node is behind
 pub mod serve; // a link that was let in -> a session, to its end
 pub mod owners; // which hub has which node
 pub mod nodes; // who has a session -> a Node and a Lease in the cluster

@@ -27,7 +27,7 @@ use crate::join::{
 };
 use crate::nodes::{self, Leases};
 use crate::notices::Notice;
-use crate::owners::{Heard, Publisher};
+use crate::owners::{Heard, Publisher, Waits};
 use crate::record::{HubTruth, Mode, Recorder, Records, Scribe};
 use crate::serve::{Caller, Service};
 use crate::talk::Desk as _;
@@ -58,6 +58,10 @@ pub struct Config {
     pub leases: Leases,
     /// Which objects on nodes have records.
     pub records: Mode,
+    /// How long hubs wait for each other.
+    pub peers: Waits,
+    /// For how long a resource cannot be followed before people are told.
+    pub frozen_long: Duration,
 }
 
 /// Where agents reach a hub.
@@ -110,6 +114,7 @@ pub async fn start(
         happenings,
         seen: eyes.seen,
         scribe: Scribe::new(Arc::clone(&ground.hub), &config.name, recorder),
+        frozen_long: config.frozen_long,
     };
     tasks.add("clerk", clerk.run(ground.shutdown.clone()));
     ground.register(tasks);
@@ -118,6 +123,7 @@ pub async fn start(
         name: config.name.as_str().into(),
         client: ground.client.clone(),
         heard: eyes.heard,
+        waits: config.peers,
     };
     tasks.add("owners", publisher.run(ground.shutdown.clone()));
     let hub = Arc::clone(&ground.hub);
@@ -300,16 +306,16 @@ fn add(tasks: &mut Tasks, name: &'static str, task: impl Future<Output = ()> + S
 /// What becomes of a connection.
 async fn enter(accepted: Accepted, desk: Arc<Desk<Client>>, service: Service) {
     let entered = Box::pin(join::enter(accepted, &desk)).await;
-    go_on(entered, service).await;
+    go_on(entered, "websocket", service).await;
 }
 
 /// What becomes of a QUIC stream.
 async fn enter_quic(accepted: quic::Accepted, desk: Arc<Desk<Client>>, service: Service) {
     let entered = join::enter_quic(accepted, &desk);
-    go_on(entered, service).await;
+    go_on(entered, "quic", service).await;
 }
 
-async fn go_on<S>(entered: Entered<S>, service: Service)
+async fn go_on<S>(entered: Entered<S>, transport: &'static str, service: Service)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -324,7 +330,12 @@ where
     }) = entered.link
     {
         let remote = remote.to_string().into();
-        service.serve(socket, Caller { peer, remote }).await;
+        let caller = Caller {
+            peer,
+            remote,
+            transport,
+        };
+        service.serve(socket, caller).await;
     }
 }
 

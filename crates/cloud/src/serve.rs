@@ -42,6 +42,8 @@ pub struct Caller {
     pub peer: Peer,
     /// From where.
     pub remote: Box<str>,
+    /// Over what.
+    pub transport: &'static str,
 }
 
 impl Service {
@@ -64,7 +66,7 @@ impl Service {
             }
         };
         // The memory of the handshake is not kept for the length of a session.
-        let talk = self.talk(guest, (node, caller.peer), (number, bell), sender);
+        let talk = self.talk(guest, (node, caller), (number, bell), sender);
         Box::pin(talk).await;
     }
 
@@ -104,6 +106,7 @@ impl Service {
             number,
             at: times.now(),
             remote: caller.remote.clone(),
+            transport: caller.transport,
             program: hello.program.clone(),
         };
         let wall = times.clock().wall();
@@ -139,7 +142,7 @@ impl Service {
     async fn talk<S>(
         self,
         guest: Guest<S>,
-        (node, peer): (Arc<str>, Peer),
+        (node, caller): (Arc<str>, Caller),
         (number, bell): (u64, Arc<Bell>),
         sender: Sender,
     ) where
@@ -153,7 +156,7 @@ impl Service {
         let stop = async {
             tokio::select! {
                 bye = drained => bye,
-                () = self.revocations.until_refused(&peer) => revoked(),
+                () = self.revocations.until_refused(&caller.peer) => revoked(),
             }
         };
         let closed = talk.run(stop).await;
@@ -165,8 +168,11 @@ impl Service {
         let end = (closed.label(), words.as_str());
         hub.ledger().ended(&node, number, end, wall);
         let lasted = hub.times().now().saturating_sub(began).as_secs();
-        info!(%node, session = number, seconds = lasted, reason = closed.label(), closed = %words,
-            "session ended");
+        let Caller {
+            remote, transport, ..
+        } = &caller;
+        info!(%node, session = number, %remote, transport, seconds = lasted,
+            reason = closed.label(), closed = %words, "session ended");
     }
 }
 

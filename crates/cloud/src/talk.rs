@@ -14,7 +14,7 @@ use host::websocket::{CloseCode, Pump, Reader, Received};
 use object::{Resource, Scope};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use wire::documents::Documents;
-use wire::frame::{Bye, Frame, MESSAGE_BYTES_MAX, NotUnderstood, Reason, frames};
+use wire::frame::{Bye, Class, Frame, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Weight, frames};
 use wire::session::{Compared, Ended, Happening, Sender};
 
 use crate::guest::Guest;
@@ -45,7 +45,7 @@ pub trait Desk: Send + Sync + 'static {
     /// Something happened in the session of a node.
     fn happened(&self, node: &Arc<str>, happening: Happening);
     /// Bytes of messages that were received and sent.
-    fn carried(&self, node: &str, received: usize, sent: usize);
+    fn carried(&self, node: &str, received: Weight, sent: Weight);
     /// How the session looks now.
     fn looks(&self, node: &str, sender: &Sender);
     /// The program's time.
@@ -118,6 +118,8 @@ pub struct Talk<S, D> {
     arriving: Arriving,
     /// What a proxy on the way wants to hear again: of several the last will do.
     pong: Option<Bytes>,
+    /// What is being written.
+    writing: Weight,
 }
 
 impl<S, D> Talk<S, D>
@@ -134,6 +136,7 @@ where
     ) -> Self {
         // The view is asked for before anything is sent.
         bell.ring(Word::View);
+        desk.carried(&node, guest.said, Weight::default());
         Self {
             node,
             desk,
@@ -143,6 +146,7 @@ where
             pump: guest.pump,
             arriving: Arriving::default(),
             pong: None,
+            writing: Weight::default(),
         }
     }
 
@@ -182,7 +186,10 @@ where
             },
             wrote = self.pump.wrote() => {
                 let bytes = wrote.map_err(|failed| Closed::Lost(failed.to_string()))?;
-                self.desk.carried(&self.node, 0, bytes);
+                let mut sent = std::mem::take(&mut self.writing);
+                // What the transport adds is for nobody but itself.
+                sent.add(Class::Control, (bytes as u64).saturating_sub(sent.total()));
+                self.desk.carried(&self.node, Weight::default(), sent);
                 Ok(())
             }
             () = self.bell.rung() => Ok(()),
@@ -249,6 +256,7 @@ where
         let pong = self.pong.take();
         self.desk.looks(&self.node, &self.sender);
         if !message.is_empty() || pong.is_some() {
+            self.writing = Weight::of(&message);
             self.pump.start(message, pong);
             return Ok(self.sender.wait(now)?);
         }
@@ -263,10 +271,11 @@ where
                 return Ok(());
             }
             Received::Closed(close) => {
-                return Err(Closed::Lost(format!("the agent closed: {close:?}")));
+                return Err(Closed::Lost(format!("the agent closed it{close}")));
             }
         };
-        self.desk.carried(&self.node, message.len(), 0);
+        let received = Weight::of(&message);
+        self.desk.carried(&self.node, received, Weight::default());
         let now = self.desk.times().now();
         let frames = frames(&message, MESSAGE_BYTES_MAX)?;
         let sender = &mut self.sender;

@@ -130,9 +130,14 @@ impl Agent {
         (hub, choice): (&Hub, &mut Choice),
         shutdown: &Shutdown,
     ) -> Result<(Closed, Lasted), Unlinked> {
-        let opened = self.connect(hub, choice).await?;
+        let opened = self.connect(hub, choice).await;
+        if matches!(opened, Err(Unlinked::NotLetIn { .. })) {
+            choice.websocket_lost();
+        }
+        let opened = opened?;
         let hello = self.hello().await.map_err(Unlinked::Store)?;
         let transport = opened.name();
+        self.status.opened(transport, hello.session);
         info!(
             hub = hub.address(),
             session = hello.session,
@@ -145,7 +150,11 @@ impl Agent {
         Ok(match opened {
             Opened::WebSocket(socket) => {
                 let talk = Talk::new(*socket, hello, &self.keep, beside);
-                talk.run(stop).await
+                let (closed, lasted) = talk.run(stop).await;
+                if closed.is_lost() {
+                    choice.websocket_lost();
+                }
+                (closed, lasted)
             }
             Opened::Quic(socket) => {
                 let talk = Talk::new(*socket, hello, &self.keep, beside);
@@ -184,6 +193,7 @@ impl Agent {
     /// Opens a link over what gets through.
     async fn connect(&self, hub: &Hub, choice: &mut Choice) -> Result<Opened, Unlinked> {
         let identity = self.identity.borrow().clone();
+        self.status.certificate(identity.validity.not_after);
         let tls = identity.tls(self.times.clock());
         let tls = tls.map_err(|error| Unlinked::Identity(error.to_string()))?;
         if choice.tries_quic(self.times.now()) {
@@ -207,7 +217,7 @@ impl Agent {
             }
             choice.quic_failed(self.times.now());
         }
-        let dialled = dial::dial(hub.address(), CONNECT_TIME_MAX).await;
+        let dialled = dial::dial_with(hub.address(), CONNECT_TIME_MAX, choice.packets()).await;
         let tcp = dialled.map_err(|error| unreachable(hub, error.to_string()))?;
         let not_let_in = |cause: String| Unlinked::NotLetIn {
             hub: hub.address().to_owned(),
@@ -224,9 +234,9 @@ impl Agent {
 
     fn closed(&self, closed: &Closed, (seconds, lasted): (u64, Lasted)) -> Attempt {
         let words = chain(closed);
-        info!(seconds, reason = closed.label(), closed = %words, "session ended");
         let wall = self.times.clock().wall();
-        self.status.ended(closed.label(), &words, wall);
+        let (hub, transport) = self.status.ended(closed.label(), &words, wall);
+        info!(hub, transport, seconds, reason = closed.label(), closed = %words, "session ended");
         match closed {
             Closed::Ended(Ended::Told(bye)) => {
                 let wait = Duration::from_secs(bye.wait_seconds);

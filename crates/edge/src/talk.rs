@@ -12,7 +12,9 @@ use host::Times;
 use host::websocket::{CloseCode, Pump, Reader, Received, Socket};
 use store::replica::Refusal;
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
-use wire::frame::{Bye, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, frames};
+use wire::frame::{
+    Bye, Class, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Weight, frames,
+};
 use wire::session::{Ended, RESUMES, Receiver, Task};
 
 use crate::keep::{Begun, Keep, Stored};
@@ -102,6 +104,10 @@ pub struct Talk<'a, S> {
     partial: usize,
     /// What a proxy on the way wants to hear again: of several the last will do.
     pong: Option<Bytes>,
+    /// What is being written.
+    writing: Weight,
+    /// The highest number of a delivery that came.
+    highest: u64,
 }
 
 type Storing = Pin<Box<dyn Future<Output = (Begun, Result<u64, Refusal>)> + Send>>;
@@ -131,6 +137,8 @@ where
             brought: false,
             partial: 0,
             pong: None,
+            writing: Weight::default(),
+            highest: 0,
         }
     }
 
@@ -173,6 +181,8 @@ where
     async fn step(&mut self, storing: &mut Option<Storing>) -> Result<(), Closed> {
         let speaks_at = self.speak()?;
         self.store(storing);
+        let waiting = self.queue.len() + usize::from(storing.is_some());
+        self.status.waiting(waiting);
         let wakes_at = speaks_at.min(self.times.now() + LOOK_EVERY);
         let wakes_at = self.times.moment(wakes_at);
         let reads = self.queue.len() < WAITING_MAX;
@@ -192,7 +202,10 @@ where
             }
             wrote = self.pump.wrote() => {
                 let bytes = wrote.map_err(|failed| Closed::Lost(failed.to_string()))?;
-                self.status.sent(bytes);
+                let mut sent = std::mem::take(&mut self.writing);
+                // What the transport adds is for nobody but itself.
+                sent.add(Class::Control, (bytes as u64).saturating_sub(sent.total()));
+                self.status.sent(sent);
                 Ok(())
             }
             () = self.times.clock().sleep_until(wakes_at) => Ok(()),
@@ -209,12 +222,18 @@ where
         let mut message = Vec::new();
         while message.len() < MESSAGE_BYTES {
             match self.receiver.next(self.keep, || None, now)? {
-                Some(frame) => frame.encode(&mut message),
+                Some(frame) => {
+                    if let Frame::Reject { fault, .. } = &frame {
+                        self.status.rejected(*fault);
+                    }
+                    frame.encode(&mut message);
+                }
                 None => break,
             }
         }
         let pong = self.pong.take();
         if !message.is_empty() || pong.is_some() {
+            self.writing = Weight::of(&message);
             self.pump.start(message, pong);
             return Ok(self.receiver.wait(now)?);
         }
@@ -249,18 +268,31 @@ where
                 return Ok(());
             }
             Received::Closed(close) => {
-                return Err(Closed::Lost(format!("the hub closed: {close:?}")));
+                return Err(Closed::Lost(format!("the hub closed it{close}")));
             }
         };
-        self.status.received(message.len());
+        let clock = self.times.clock();
+        self.status.received(Weight::of(&message), clock.now());
         let now = self.times.now();
         for frame in frames(&message, MESSAGE_BYTES_MAX)? {
+            self.count(&frame);
             for task in self.receiver.take(frame, self.keep, now)? {
                 self.take_on(task);
             }
         }
         self.keep.note_aside(self.receiver.aside());
         Ok(())
+    }
+
+    fn count(&mut self, frame: &Frame) {
+        match frame {
+            Frame::Deliver { number, .. } => {
+                self.status.delivered(*number <= self.highest);
+                self.highest = self.highest.max(*number);
+            }
+            Frame::Void { .. } => self.status.given_up(),
+            _ => {}
+        }
     }
 
     fn take_on(&mut self, task: Task) {

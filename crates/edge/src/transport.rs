@@ -3,6 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use host::dial::Packets;
+
 /// What an agent is to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
@@ -47,6 +49,7 @@ pub struct Choice {
     transport: Transport,
     /// When QUIC last failed, if it has not worked since.
     failed: Option<Duration>,
+    packets: Packets,
 }
 
 impl Choice {
@@ -55,6 +58,7 @@ impl Choice {
         Self {
             transport,
             failed: None,
+            packets: Packets::Usual,
         }
     }
 
@@ -80,6 +84,17 @@ impl Choice {
     /// A session over QUIC was lost after so long.
     pub fn quic_lost(&mut self, lasted: Duration, now: Duration) {
         self.failed = (lasted < WORKS_AFTER).then_some(now);
+    }
+
+    /// A link over WebSocket was lost, or never came to a session. The path may swallow packets
+    /// that are large: from now on they are small, which costs a few bytes more.
+    pub fn websocket_lost(&mut self) {
+        self.packets = Packets::Small;
+    }
+
+    /// How large packets may be.
+    pub fn packets(&self) -> Packets {
+        self.packets
     }
 }
 
@@ -108,6 +123,15 @@ mod tests {
         auto.quic_failed(seconds(10));
         assert!(!auto.tries_quic(seconds(600)) && auto.tries_websocket());
         assert!(auto.tries_quic(seconds(610)));
+    }
+
+    #[test]
+    fn after_a_link_was_lost_packets_are_small() {
+        let mut choice = Choice::new(Transport::Auto);
+        choice.quic_failed(seconds(1));
+        assert_eq!(choice.packets(), Packets::Usual);
+        choice.websocket_lost();
+        assert_eq!(choice.packets(), Packets::Small);
     }
 
     #[test]

@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
+use socket2::SockRef;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
 
@@ -27,6 +28,21 @@ pub const ADDRESSES_MAX: usize = 8;
 /// A connection that we opened, as it is.
 pub type Stream = TcpStream;
 
+/// How large the packets of a connection may be, both ways.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Packets {
+    /// As large as the machines at both ends believe.
+    #[default]
+    Usual,
+    /// So small that every path carries them. Some swallow larger ones and tell nobody, and TCP goes
+    /// on to send them for ever.
+    Small,
+}
+
+/// Bytes in a small packet: with its heads it has fewer than 1,280, which is what IPv6 asks of every
+/// path.
+const SMALL_BYTES: u32 = 1200;
+
 /// An encrypted connection that we opened.
 pub type Secure = tokio_rustls::client::TlsStream<TcpStream>;
 
@@ -34,6 +50,11 @@ pub type Secure = tokio_rustls::client::TlsStream<TcpStream>;
 ///
 /// What is written goes out at once, and a peer that vanished is noticed within about a minute.
 pub async fn dial(address: &str, within: Duration) -> io::Result<Stream> {
+    dial_with(address, within, Packets::Usual).await
+}
+
+/// The same with packets of another size.
+pub async fn dial_with(address: &str, within: Duration, packets: Packets) -> io::Result<Stream> {
     let end = Instant::now() + within;
     let found = timeout(within, tokio::net::lookup_host(address)).await;
     let found = found.map_err(|_| late("the name was not resolved in time"))??;
@@ -42,7 +63,7 @@ pub async fn dial(address: &str, within: Duration) -> io::Result<Stream> {
     for (tried, address) in all.iter().enumerate() {
         let left = end.saturating_duration_since(Instant::now());
         let share = left / u32::try_from(all.len() - tried).unwrap_or(u32::MAX);
-        match timeout(share, TcpStream::connect(address)).await {
+        match timeout(share, connect(*address, packets)).await {
             Ok(Ok(tcp)) => {
                 tune(&tcp)?;
                 return Ok(tcp);
@@ -52,6 +73,18 @@ pub async fn dial(address: &str, within: Duration) -> io::Result<Stream> {
         }
     }
     Err(last)
+}
+
+async fn connect(address: SocketAddr, packets: Packets) -> io::Result<TcpStream> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    if packets == Packets::Small {
+        // It is said when the connection is opened, and binds the other end as well.
+        SockRef::from(&socket).set_tcp_mss(SMALL_BYTES)?;
+    }
+    socket.connect(address).await
 }
 
 /// Opens an encrypted connection to `host:port` within a time; the peer must be `name`.

@@ -230,6 +230,11 @@ impl<T> Window<T> {
         flight.map(|flight| &flight.what)
     }
 
+    /// All that is on its way, the oldest first.
+    pub fn on_the_way(&self) -> impl Iterator<Item = &T> {
+        self.flight.iter().map(|flight| &flight.what)
+    }
+
     fn on_its_way(&mut self, number: u64) -> Option<&mut Flight<T>> {
         let index = number.checked_sub(self.first)?;
         self.flight.get_mut(usize::try_from(index).ok()?)

@@ -9,7 +9,7 @@ use super::{Error, ITEM_BYTES_MAX};
 
 /// What is cut out of a list.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub enum Piece {
     /// An item.
     Item(Bytes),
     /// The list's own metadata.
@@ -20,7 +20,7 @@ pub(super) enum Piece {
 
 /// Cuts one list.
 #[derive(Debug, Default)]
-pub(super) struct Cutter {
+pub struct Cutter {
     buffer: BytesMut,
     place: Place,
     value: Value,
@@ -70,12 +70,12 @@ struct Value {
 
 impl Cutter {
     /// Takes in what came.
-    pub(super) fn push(&mut self, chunk: &[u8]) {
+    pub fn push(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);
     }
 
     /// The next piece that is whole; nothing before more has come.
-    pub(super) fn next(&mut self) -> Result<Option<Piece>, Error> {
+    pub fn piece(&mut self) -> Result<Option<Piece>, Error> {
         loop {
             let space = self
                 .buffer
@@ -226,7 +226,7 @@ mod tests {
         let mut pieces = Vec::new();
         for chunk in text.chunks(chunk.max(1)) {
             cutter.push(chunk);
-            while let Some(piece) = cutter.next()? {
+            while let Some(piece) = cutter.piece()? {
                 pieces.push(piece);
             }
         }
@@ -301,7 +301,7 @@ mod tests {
         let refused = loop {
             cutter.push(&chunk);
             taken += chunk.len();
-            match cutter.next() {
+            match cutter.piece() {
                 Ok(None) => {}
                 other => break other,
             }

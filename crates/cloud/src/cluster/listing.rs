@@ -83,7 +83,7 @@ impl Listing {
                 self.page = Some(self.open().await?);
                 continue;
             };
-            match cutter.next()? {
+            match cutter.piece()? {
                 Some(Piece::Item(item)) => return Ok(Some(item)),
                 Some(Piece::Metadata(metadata)) => self.note(&metadata)?,
                 Some(Piece::End) => {

@@ -10,7 +10,7 @@ mod fault; // why there is no answer
 mod connection; // Config -> the one connection
 mod request; // one question, one answer
 mod served; // which resources the cluster has, and where
-mod cutter; // a list's bytes -> items, one at a time
+pub mod cutter; // a list's bytes -> items, one at a time
 mod listing; // a list, page by page, item by item
 mod events; // a watch, event by event
 mod canonical; // an object's bytes as they came -> as they are kept

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::sessions::NodeName;
 
-pub use peers::{Peer, Peers};
+pub use peers::{Peer, Peers, Waits};
 pub use publish::{Heard, Publisher};
 
 /// Into how many records a hub divides its sessions. One that changes is written whole: with 20,000

@@ -6,18 +6,34 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How often a hub renews its lease.
-pub(super) const RENEW_EVERY: Duration = Duration::from_secs(10);
-/// After how long without a change a hub counts as gone.
-pub(super) const GONE_AFTER: Duration = Duration::from_secs(30);
-/// After how long its lease and its records are collected.
-const COLLECTED_AFTER: Duration = Duration::from_secs(300);
+/// How long hubs wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waits {
+    /// How often a hub renews its lease.
+    pub renew_every: Duration,
+    /// After how long without a change a hub counts as gone.
+    pub gone_after: Duration,
+    /// After how long its lease and its records are collected.
+    pub collected_after: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self {
+            renew_every: Duration::from_secs(10),
+            gone_after: Duration::from_secs(30),
+            collected_after: Duration::from_secs(300),
+        }
+    }
+}
+
 /// Hubs that are known at once. Further ones are not seen; nobody runs so many.
 const PEERS_MAX: usize = 1024;
 
 /// The other hubs, as far as their leases tell.
 #[derive(Debug, Default)]
 pub struct Peers {
+    waits: Waits,
     all: HashMap<Box<str>, Known>,
 }
 
@@ -49,6 +65,14 @@ pub struct Standing {
 }
 
 impl Peers {
+    /// Nobody is known yet.
+    pub fn new(waits: Waits) -> Self {
+        Self {
+            waits,
+            all: HashMap::new(),
+        }
+    }
+
     /// Takes all leases there are. One that is new is believed to be fresh.
     pub fn look(&mut self, found: Vec<Peer>, now: Duration) -> Standing {
         let mut before = std::mem::take(&mut self.all);
@@ -59,11 +83,11 @@ impl Peers {
                 _ => Known { said, changed: now },
             };
             let age = now.saturating_sub(known.changed);
-            match age < GONE_AFTER {
+            match age < self.waits.gone_after {
                 true => standing.alive.push(hub.clone()),
                 false => standing.gone.push(hub.clone()),
             }
-            if age >= COLLECTED_AFTER {
+            if age >= self.waits.collected_after {
                 standing.collect.push(hub.clone());
             }
             self.all.insert(hub, known);
@@ -96,12 +120,13 @@ mod tests {
 
     #[test]
     fn a_hub_is_there_while_its_lease_changes() {
-        let mut peers = Peers::default();
+        let waits = Waits::default();
+        let mut peers = Peers::new(waits);
         let mut now = Duration::ZERO;
         for renewal in 0..10 {
             let standing = peers.look(peer(&renewal.to_string()), now);
             assert_eq!(standing.alive, names(&["a"]));
-            now += GONE_AFTER - Duration::from_secs(1);
+            now += waits.gone_after - Duration::from_secs(1);
         }
         let still = peers.look(peer("9"), now);
         assert_eq!(still.alive, names(&["a"]));
@@ -109,10 +134,10 @@ mod tests {
         let gone = peers.look(peer("9"), now);
         assert_eq!((gone.alive, gone.gone), (names(&[]), names(&["a"])));
         assert_eq!(gone.collect, names(&[]));
-        let long_gone = peers.look(peer("9"), now + COLLECTED_AFTER);
+        let long_gone = peers.look(peer("9"), now + waits.collected_after);
         assert_eq!(long_gone.collect, names(&["a"]));
         // It comes back.
-        let back = peers.look(peer("10"), now + COLLECTED_AFTER);
+        let back = peers.look(peer("10"), now + waits.collected_after);
         assert_eq!(back.alive, names(&["a"]));
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tracing::{error, info, warn};
 
-use super::peers::{GONE_AFTER, Peer, Peers, RENEW_EVERY};
+use super::peers::{Peer, Peers, Waits};
 use super::{Elsewhere, SHARDS};
 use crate::cluster::{Client, Error};
 use crate::hub::Hub;
@@ -94,6 +94,8 @@ pub struct Publisher {
     pub client: Client,
     /// What is seen of other hubs' records.
     pub heard: Arc<Heard>,
+    /// How long hubs wait for each other.
+    pub waits: Waits,
 }
 
 impl Publisher {
@@ -101,7 +103,7 @@ impl Publisher {
     pub async fn run(self, shutdown: Shutdown) -> Result<(), Infallible> {
         let mut life = Life {
             holder: format!("{}-{:016x}", self.name, chance()),
-            peers: Peers::default(),
+            peers: Peers::new(self.waits),
             renewed: None,
             wrote: None,
         };
@@ -121,7 +123,10 @@ impl Publisher {
         let clock = self.hub.times().clock();
         loop {
             let now = self.hub.times().now();
-            if life.renewed.is_none_or(|at| now >= at + RENEW_EVERY) {
+            if life
+                .renewed
+                .is_none_or(|at| now >= at + self.waits.renew_every)
+            {
                 life.renewed = Some(now);
                 self.renew(&life.holder).await;
                 self.look(life).await;
@@ -131,7 +136,7 @@ impl Publisher {
                 self.write().await;
             }
             self.read().await;
-            let tick = clock.now() + WRITE_EVERY;
+            let tick = clock.now() + WRITE_EVERY.min(self.waits.renew_every);
             tokio::select! {
                 () = self.heard.rung.notified() => {}
                 () = clock.sleep_until(tick) => {}
@@ -144,7 +149,7 @@ impl Publisher {
         let wall = self.hub.times().clock().wall();
         let spec = json!({
             "holderIdentity": holder,
-            "leaseDurationSeconds": GONE_AFTER.as_secs(),
+            "leaseDurationSeconds": self.waits.gone_after.as_secs().max(1),
             "renewTime": micro(wall),
         });
         let patch = json!({"spec": spec}).to_string().into();

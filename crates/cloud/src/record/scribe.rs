@@ -122,12 +122,15 @@ impl Scribe {
         let since = report.since?;
         let cache = self.hub.cache().read();
         let held = self.hub.ledger().all_held(node);
-        let resources = held.into_iter().map(|(resource, held)| ResourceSummary {
-            objects: cache.digest(&resource, &held.scopes).1,
-            version: Some(held.version),
-            digest_equal: report.even,
-            since: report.even_since.unwrap_or(since),
-            resource,
+        let resources = held.into_iter().map(|(resource, held)| {
+            let even = self.hub.ledger().even_of(node, &resource);
+            ResourceSummary {
+                objects: cache.digest(&resource, &held.scopes).1,
+                version: Some(held.version),
+                digest_equal: even.map(|(even, _)| even),
+                since: even.map_or(since, |(_, since)| since),
+                resource,
+            }
         });
         let set_aside = self.hub.ledger().aside(node).into_iter();
         Some(Summary {

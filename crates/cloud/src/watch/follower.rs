@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use object::{Change, Header, Object, ObjectName, Resource, Version};
 
 use super::backoff::{Dice, wait};
-use super::{Told, guard};
+use super::{Told, WATCH_TIME_MIN, guard};
 use crate::cache::{Applied, Cache, Misfit};
 use crate::cluster::{Error, Paging};
 use wire::outbox::Source;
@@ -251,11 +251,17 @@ impl Follower {
         self.phase == Phase::Watching
     }
 
-    /// The server ended the watch: the next one begins where it stood.
+    /// The server ended the watch: the next one begins where it stood. Where it ended before its
+    /// time, the server may have stopped and come back with another history: a watch from a
+    /// version that is not there yet would wait for it and tell nothing.
     pub fn watch_ended(&mut self, now: Instant) {
-        self.phase = Phase::Watch;
         let began = self.watch_since.take();
-        if began.is_some_and(|began| now.saturating_duration_since(began) >= WATCH_WORTH) {
+        let lasted = began.map(|began| now.saturating_duration_since(began));
+        self.phase = match lasted.is_some_and(|lasted| lasted >= WATCH_TIME_MIN) {
+            true => Phase::Watch,
+            false => Phase::Look,
+        };
+        if lasted.is_some_and(|lasted| lasted >= WATCH_WORTH) {
             self.failures = 0;
             return;
         }

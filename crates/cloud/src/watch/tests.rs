@@ -215,10 +215,23 @@ fn a_watch_that_is_ended_at_once_is_not_asked_for_without_a_breath() {
     let began = play.now;
     for _ in 0..20 {
         play.follower.watch_ended(play.now);
+        assert_eq!(play.next_act(), Act::Look);
+        play.follower.looked(&play.cache, &version(100));
         assert_eq!(play.next_act(), Act::Watch(version(100)));
         play.follower.watch_started(&mut play.cache, play.now);
     }
     assert!(play.now - began > Duration::from_secs(20));
+}
+
+#[test]
+fn a_server_that_ends_a_watch_before_its_time_may_come_back_with_another_history() {
+    let mut play = Play::watching(3);
+    play.now += Duration::from_secs(20);
+    play.follower.watch_ended(play.now);
+    assert_eq!(play.next_act(), Act::Look);
+    play.follower.looked(&play.cache, &version(60));
+    assert_eq!(play.next_act(), Act::List(Paging::Pages));
+    assert!(matches!(play.list(&[], 60), Some(Told::Rewound { .. })));
 }
 
 #[test]

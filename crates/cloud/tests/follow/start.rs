@@ -34,6 +34,8 @@ fn config(kubeconfig: &Path) -> run::Config {
         drain: Duration::ZERO,
         leases: Leases::Off,
         records: Mode::Off,
+        peers: cloud::owners::Waits::default(),
+        frozen_long: cloud::clerk::FROZEN_LONG,
     }
 }
 

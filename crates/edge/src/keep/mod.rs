@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use host::secret;
 use object::{Header, ObjectName, Resource, Scope};
 use parking_lot::Mutex;
 use store::replica::{Cut, CutEnd, Misbehaved, Onto, Refusal, Reset, Stage, Until, fits};
@@ -126,6 +127,7 @@ impl Keep {
             version: holding.standing.map(|at| at.progress.to_string()),
             objects: holding.objects,
             scopes: holding.scopes.len(),
+            digest: secret::hex(&holding.digest.to_bytes()),
         })
         .collect()
     }

@@ -4,6 +4,7 @@
 //! is known here, and a frame of an even kind that is not known is passed over: so a newer end can
 //! say more than an older one understands.
 
+mod class; // what a frame is for
 mod deliver; // a delivery <-> bytes
 mod hello; // the first words of both sides
 mod noted; // which documents a node has, and what it could not take
@@ -17,6 +18,7 @@ use object::header::NAME_BYTES_MAX;
 
 use crate::digest::Digest;
 
+pub use class::{Class, Weight};
 pub use deliver::{Delivery, From, SMALL_BYTES};
 pub use hello::{
     HOLDINGS_MAX, Hello, Holding, Machine, REGISTER_NODE, SCOPES_MAX, STAGED_MAX, Staged, Welcome,

@@ -3,7 +3,7 @@
 
 use object::{Header, Resource, Scope, Version};
 
-use super::Outbox;
+use super::{Flying, Item, Outbox};
 use crate::cut;
 use crate::digest::{Digest, Member};
 use crate::session::Compared;
@@ -60,6 +60,15 @@ impl Outbox {
             all = all.and(cut::digest_at(ring, held, standing?, now).ok()?);
         }
         Some(all)
+    }
+
+    /// How many objects are on their way, or the word that they went.
+    pub fn objects_in_flight(&self) -> usize {
+        let object = |flying: &&Flying| match flying {
+            Flying::Part(sent) => matches!(sent.item, Item::Change(_) | Item::Object(_)),
+            Flying::Document(_) => false,
+        };
+        self.window.on_the_way().filter(object).count()
     }
 
     /// What the node holds of a resource cannot be relied on.

@@ -57,6 +57,14 @@ pub enum Happening {
         /// Whether it is.
         even: bool,
     },
+    /// What the node holds of one resource was compared, since the digest of everything was not the
+    /// expected one.
+    ComparedOne {
+        /// The resource.
+        resource: Resource,
+        /// Whether it is what it should be.
+        even: bool,
+    },
     /// What was put right was set aside again: the node is asked what it holds after this pause,
     /// and not before.
     SetAsideAgain {
@@ -76,4 +84,15 @@ pub enum Happening {
         /// The version.
         reached: Version,
     },
+}
+
+impl Happening {
+    /// What the node holds of a resource is not what it should be.
+    pub(super) fn uneven(resource: Resource) -> Vec<Self> {
+        let even = false;
+        vec![
+            Self::Compared { even },
+            Self::ComparedOne { resource, even },
+        ]
+    }
 }

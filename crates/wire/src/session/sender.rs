@@ -220,10 +220,9 @@ impl Sender {
 
     /// When to ask for the next though nothing happened.
     pub fn wakes_at(&self) -> Duration {
+        let pulse = self.pulse.wakes_at();
         let again = self.starved_at.map(|at| at + STARVED_AGAIN);
-        again.map_or(self.pulse.wakes_at(), |again| {
-            again.min(self.pulse.wakes_at())
-        })
+        again.map_or(pulse, |again| again.min(pulse))
     }
 
     /// For while nothing can be said, since what was said before is not out yet: whether the agent
@@ -239,18 +238,19 @@ impl Sender {
 
     /// A report is where it belongs.
     pub fn reported(&mut self, reported: Reported) {
-        let Reported {
-            queue,
-            series,
-            number,
-        } = reported;
-        let done = self.reports.done(queue, series, number);
+        let Reported { queue, .. } = reported;
+        let done = self.reports.done(queue, reported.series, reported.number);
         self.control.extend(done.map(Frame::Reported));
     }
 
     /// How many deliveries are on their way.
     pub fn in_flight(&self) -> usize {
         self.outbox.in_flight()
+    }
+
+    /// How many of them are objects.
+    pub fn objects_in_flight(&self) -> usize {
+        self.outbox.objects_in_flight()
     }
 
     /// Whether the node owes an ack or an answer.
@@ -451,12 +451,13 @@ impl Sender {
         let outcome = question.answer(&resource, tell.told, both);
         match outcome.ok_or_else(|| Ended::out_of_place("an answer"))? {
             Outcome::Equal => {
+                let even = true;
                 if self.questions.is_empty() && self.all_even {
-                    self.even = Some(true);
+                    self.even = Some(even);
                     self.pace.even();
-                    return Ok(vec![Happening::Compared { even: true }]);
+                    return Ok(vec![Happening::Compared { even }]);
                 }
-                return Ok(Vec::new());
+                return Ok(vec![Happening::ComparedOne { resource, even }]);
             }
             Outcome::Unclear => {
                 self.all_even = false;
@@ -469,7 +470,9 @@ impl Sender {
         }
         self.all_even = false;
         self.even = Some(false);
-        let news = was_open.then_some(Happening::Compared { even: false });
-        Ok(news.into_iter().collect())
+        Ok(match was_open {
+            true => Happening::uneven(resource),
+            false => Vec::new(),
+        })
     }
 }

@@ -365,6 +365,7 @@ impl World {
                             "even"
                         }
                         Happening::Compared { even: false } => "uneven",
+                        Happening::ComparedOne { .. } => "one compared",
                         Happening::SetAsideAgain { .. } => "set aside again",
                         other => panic!("{other:?}"),
                     });

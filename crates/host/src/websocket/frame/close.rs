@@ -65,6 +65,19 @@ pub struct Close {
     pub words: Box<str>,
 }
 
+/// What follows "closed", for people.
+impl fmt::Display for Close {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(code) = self.code {
+            write!(f, " with code {}", code.number())?;
+        }
+        match self.words.is_empty() {
+            true => Ok(()),
+            false => write!(f, ": {}", self.words),
+        }
+    }
+}
+
 impl Close {
     /// Says why. Words that are too long are cut between two characters.
     pub fn new(code: CloseCode, words: &str) -> Self {

@@ -1,5 +1,7 @@
 //! How each node is doing, as the hub sees it: what is shown to people and to programs.
 
+mod report; // as it is told
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,11 +10,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use object::{ObjectName, Resource, Scope, Version};
 use parking_lot::Mutex;
-use serde::Serialize;
-use wire::frame::Fault;
+use wire::frame::{Fault, Weight};
 use wire::outbox::Settled;
-use wire::session::{Happening, Sender};
+use wire::session::{Counts, Happening, Sender};
 use wire::window::Why;
+
+pub use report::{Aside, NodeReport, ResourceStanding, by_class};
 
 /// Objects set aside that are named for a node. Of more, the number is known.
 const ASIDE_MAX: usize = 64;
@@ -24,10 +27,22 @@ const AWAY_MAX: usize = 100_000;
 pub struct Ledger {
     nodes: Mutex<HashMap<Arc<str>, Entry>>,
     ends: Mutex<BTreeMap<&'static str, u64>>,
+    totals: Mutex<Totals>,
     overlooked: AtomicU64,
     /// Nodes that came, left, or are in another state than they were. There are no more of them
     /// than nodes.
     news: Mutex<BTreeSet<Arc<str>>>,
+}
+
+/// What was counted since the hub started, of all nodes: also of those that are forgotten.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Totals {
+    /// Bytes of messages from nodes.
+    pub received: Weight,
+    /// Bytes of messages to nodes.
+    pub sent: Weight,
+    /// What became of deliveries.
+    pub counts: Counts,
 }
 
 /// What a node holds of a resource: everything in these scopes, as it was at this version.
@@ -42,22 +57,24 @@ pub struct Held {
 #[derive(Debug, Default)]
 struct Entry {
     session: Option<Session>,
-    left: Option<(Timestamp, Box<str>)>,
+    left: Option<Timestamp>,
+    /// Why the last session ended.
+    last_end: Option<Box<str>>,
     sessions: u64,
-    received_bytes: u64,
-    sent_bytes: u64,
+    received: Weight,
+    sent_bytes: Weight,
     heard: Option<Duration>,
     even: Option<(bool, Timestamp)>,
+    /// The same of single resources, where that was not true of all.
+    even_of: BTreeMap<Resource, (bool, Timestamp)>,
     aside: BTreeMap<(Resource, ObjectName), Box<str>>,
     aside_more: u64,
     held: BTreeMap<Resource, Held>,
     in_flight: usize,
-    sent: u64,
-    again: u64,
-    rejected: u64,
-    void: u64,
-    refreshed: u64,
-    in_vain: u64,
+    objects_in_flight: usize,
+    sending_since: Option<Timestamp>,
+    /// Of this session.
+    counts: Counts,
 }
 
 #[derive(Debug, Clone)]
@@ -65,6 +82,7 @@ struct Session {
     number: u64,
     since: Timestamp,
     remote: Box<str>,
+    transport: &'static str,
     program: Box<str>,
 }
 
@@ -77,76 +95,10 @@ pub struct Began {
     pub at: Duration,
     /// From where.
     pub remote: Box<str>,
+    /// Over what.
+    pub transport: &'static str,
     /// The agent's program and release.
     pub program: Box<str>,
-}
-
-/// How a node is doing.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NodeReport {
-    /// The node.
-    pub node: Arc<str>,
-    /// Whether it has a session here.
-    pub connected: bool,
-    /// Since when it has, or has not.
-    pub since: Option<Timestamp>,
-    /// Why the last session ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended: Option<Box<str>>,
-    /// The number of its session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<u64>,
-    /// From where it comes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remote: Option<Box<str>>,
-    /// The agent's program and release.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub program: Option<Box<str>>,
-    /// Sessions so far.
-    pub sessions: u64,
-    /// Bytes of messages received from it.
-    pub received_bytes: u64,
-    /// Bytes of messages sent to it.
-    pub sent_bytes: u64,
-    /// Whether what it holds is what it should hold, when that was last compared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub even: Option<bool>,
-    /// Since when it is so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub even_since: Option<Timestamp>,
-    /// Deliveries on their way.
-    pub in_flight: usize,
-    /// Deliveries sent in this session.
-    pub sent: u64,
-    /// Deliveries sent again.
-    pub again: u64,
-    /// Deliveries that it rejected.
-    pub rejected: u64,
-    /// Deliveries that were given up.
-    pub void: u64,
-    /// Objects that were sent anew since the node had other bytes of the same version.
-    pub refreshed: u64,
-    /// Times that such objects differed still afterwards.
-    pub in_vain: u64,
-    /// The version that is on its disk, resource by resource.
-    pub versions: BTreeMap<String, String>,
-    /// Objects that it could not take, and why.
-    pub set_aside: Vec<Aside>,
-    /// How many more of them there are.
-    pub set_aside_more: u64,
-}
-
-/// An object that a node could not take.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Aside {
-    /// The resource.
-    pub resource: String,
-    /// The object.
-    pub name: String,
-    /// Why.
-    pub why: Box<str>,
 }
 
 impl Ledger {
@@ -162,10 +114,14 @@ impl Ledger {
         entry.aside_more = 0;
         // And what it holds is told anew.
         entry.held.clear();
+        entry.counts = Counts::default();
+        (entry.in_flight, entry.objects_in_flight) = (0, 0);
+        entry.sending_since = None;
         entry.session = Some(Session {
             number: began.number,
             since: now,
             remote: began.remote,
+            transport: began.transport,
             program: began.program,
         });
         drop(nodes);
@@ -190,16 +146,17 @@ impl Ledger {
             .as_ref()
             .is_some_and(|session| session.number == number)
         {
+            // Since when it was sent something stays: it lacks that since then.
             entry.session = None;
-            entry.in_flight = 0;
-            entry.left = Some((now, words.into()));
+            (entry.in_flight, entry.objects_in_flight) = (0, 0);
+            entry.left = Some(now);
+            entry.last_end = Some(words.into());
             self.news_of(node);
         }
         if nodes.len() > AWAY_MAX {
-            let away = nodes.iter().filter_map(|(node, entry)| {
-                let (left, _) = entry.left.as_ref()?;
-                Some((*left, Arc::clone(node)))
-            });
+            let away = nodes
+                .iter()
+                .filter_map(|(node, entry)| Some((entry.left?, Arc::clone(node))));
             if let Some((_, node)) = away.min() {
                 nodes.remove(&node);
             }
@@ -239,14 +196,14 @@ impl Ledger {
                 why,
             }) => entry.set_aside(resource, name, *why),
             Happening::Compared { even } => {
-                if entry.even.is_some_and(|(before, _)| before == *even) {
+                if !entry.compared(*even, now) {
                     return;
                 }
-                entry.even = Some((*even, now));
-                if *even {
-                    // Nothing is missing: what was set aside has come since.
-                    entry.aside.clear();
-                    entry.aside_more = 0;
+            }
+            Happening::ComparedOne { resource, even } => {
+                let before = entry.even_of.get(resource);
+                if before.is_none_or(|(before, _)| before != even) {
+                    entry.even_of.insert(resource.clone(), (*even, now));
                 }
             }
             Happening::Report(_) | Happening::Stream { .. } => return,
@@ -318,11 +275,15 @@ impl Ledger {
     }
 
     /// Bytes were carried.
-    pub fn carried(&self, node: &str, (received, sent): (usize, usize), now: Duration) {
+    pub fn carried(&self, node: &str, (received, sent): (Weight, Weight), now: Duration) {
+        let mut totals = self.totals.lock();
+        totals.received = totals.received.and(received);
+        totals.sent = totals.sent.and(sent);
+        drop(totals);
         if let Some(entry) = self.nodes.lock().get_mut(node) {
-            entry.received_bytes += received as u64;
-            entry.sent_bytes += sent as u64;
-            if received > 0 {
+            entry.received = entry.received.and(received);
+            entry.sent_bytes = entry.sent_bytes.and(sent);
+            if received.total() > 0 {
                 entry.heard = Some(now);
             }
         }
@@ -334,17 +295,52 @@ impl Ledger {
     }
 
     /// How a session looks now.
-    pub fn looks(&self, node: &str, sender: &Sender) {
-        if let Some(entry) = self.nodes.lock().get_mut(node) {
-            let counts = sender.counts();
-            entry.in_flight = sender.in_flight();
-            entry.sent = counts.sent;
-            entry.again = counts.again;
-            entry.rejected = counts.rejected;
-            entry.void = counts.void;
-            entry.refreshed = counts.refreshed;
-            entry.in_vain = counts.in_vain;
+    pub fn looks(&self, node: &str, sender: &Sender, now: Timestamp) {
+        let mut nodes = self.nodes.lock();
+        let Some(entry) = nodes.get_mut(node) else {
+            return;
+        };
+        let (before, counts) = (entry.counts, sender.counts());
+        entry.counts = counts;
+        entry.in_flight = sender.in_flight();
+        entry.objects_in_flight = sender.objects_in_flight();
+        entry.sending_since = match entry.in_flight {
+            0 => None,
+            _ => entry.sending_since.or(Some(now)),
+        };
+        drop(nodes);
+        if before != counts {
+            let mut totals = self.totals.lock();
+            let all = &mut totals.counts;
+            all.sent += counts.sent.saturating_sub(before.sent);
+            all.again += counts.again.saturating_sub(before.again);
+            all.rejected += counts.rejected.saturating_sub(before.rejected);
+            all.void += counts.void.saturating_sub(before.void);
+            all.refreshed += counts.refreshed.saturating_sub(before.refreshed);
+            all.in_vain += counts.in_vain.saturating_sub(before.in_vain);
+            all.asked += counts.asked.saturating_sub(before.asked);
         }
+    }
+
+    /// What was counted since the hub started.
+    pub fn totals(&self) -> Totals {
+        *self.totals.lock()
+    }
+
+    /// Objects that are on their way to a node.
+    pub fn objects_in_flight(&self, node: &str) -> usize {
+        let nodes = self.nodes.lock();
+        nodes.get(node).map_or(0, |entry| entry.objects_in_flight)
+    }
+
+    /// Whether a node holds of a resource what it should, when that was last compared, and since
+    /// when that is so.
+    pub fn even_of(&self, node: &str, resource: &Resource) -> Option<(bool, Timestamp)> {
+        let nodes = self.nodes.lock();
+        let entry = nodes.get(node)?;
+        // If something differs, all that is known is known of single resources.
+        let all = entry.even.filter(|(even, _)| *even);
+        entry.even_of.get(resource).copied().or(all)
     }
 
     /// Something happened that there was no room to see to.
@@ -382,55 +378,29 @@ impl Ledger {
 }
 
 impl Entry {
+    /// Everything was compared. Says whether that is news.
+    fn compared(&mut self, even: bool, now: Timestamp) -> bool {
+        let news = self.even.is_none_or(|(before, _)| before != even);
+        if news {
+            self.even = Some((even, now));
+        }
+        if even {
+            self.even_of.clear();
+        }
+        if even && news {
+            // Nothing is missing: what was set aside has come since.
+            self.aside.clear();
+            self.aside_more = 0;
+        }
+        news
+    }
+
     fn set_aside(&mut self, resource: &Resource, name: &ObjectName, why: Why) {
         let key = (resource.clone(), name.clone());
         if self.aside.len() < ASIDE_MAX || self.aside.contains_key(&key) {
             self.aside.insert(key, words(why).into());
         } else {
             self.aside_more += 1;
-        }
-    }
-
-    fn report(&self, node: &Arc<str>) -> NodeReport {
-        let session = self.session.as_ref();
-        let left = self.left.as_ref();
-        NodeReport {
-            node: Arc::clone(node),
-            connected: session.is_some(),
-            since: session
-                .map(|session| session.since)
-                .or_else(|| left.map(|(at, _)| *at)),
-            ended: left.map(|(_, words)| words.clone()),
-            session: session.map(|session| session.number),
-            remote: session.map(|session| session.remote.clone()),
-            program: session.map(|session| session.program.clone()),
-            sessions: self.sessions,
-            received_bytes: self.received_bytes,
-            sent_bytes: self.sent_bytes,
-            even: self.even.map(|(even, _)| even),
-            even_since: self.even.map(|(_, since)| since),
-            in_flight: self.in_flight,
-            sent: self.sent,
-            again: self.again,
-            rejected: self.rejected,
-            void: self.void,
-            refreshed: self.refreshed,
-            in_vain: self.in_vain,
-            versions: self
-                .held
-                .iter()
-                .map(|(resource, held)| (resource.to_string(), held.version.to_string()))
-                .collect(),
-            set_aside: self
-                .aside
-                .iter()
-                .map(|((resource, name), why)| Aside {
-                    resource: resource.to_string(),
-                    name: name.to_string(),
-                    why: why.clone(),
-                })
-                .collect(),
-            set_aside_more: self.aside_more,
         }
     }
 }
@@ -446,3 +416,6 @@ pub fn words(why: Why) -> &'static str {
         Why::Gone => "something newer took its place before it could be sent again",
     }
 }
+
+#[cfg(test)]
+mod tests;
