@@ -81,6 +81,16 @@ pub(crate) struct CloudFlags {
         value_delimiter = ','
     )]
     share: Vec<String>,
+    /// A kind that nodes were given by an earlier --share and are to hold no more, as RESOURCE or
+    /// RESOURCE.GROUP; may be repeated
+    #[arg(
+        long = "unshare",
+        env = "HOLDFAST_UNSHARE",
+        hide_env_values = true,
+        value_name = "KIND",
+        value_delimiter = ','
+    )]
+    unshare: Vec<String>,
     /// How many agents may be connected at once; a further one is turned away
     #[arg(
         long,
@@ -184,7 +194,8 @@ fn config(flags: &CloudFlags) -> anyhow::Result<Config> {
     let cluster = cluster.context("no cluster; name one with --kubeconfig")?;
     cluster.check(&Clock::machine())?;
     let shared = flags.share.iter().map(|kind| kind_named(kind));
-    let policy = Policy::default().and(shared)?;
+    let ended = flags.unshare.iter().map(|kind| kind_named(kind));
+    let policy = Policy::default().and(shared)?.ending(ended)?;
     let name = match &flags.hub_name {
         Some(name) => name.clone(),
         None => host::name().context("the host has no name; give --hub-name")?,

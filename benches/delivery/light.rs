@@ -18,7 +18,9 @@ use store::{Options, Replica};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use wire::digest::Digest;
-use wire::frame::{Delivery, Frame, Hello, MESSAGE_BYTES_MAX, Machine, REGISTER_NODE, frames};
+use wire::frame::{
+    Asides, Delivery, Frame, Hello, MESSAGE_BYTES_MAX, Machine, REGISTER_NODE, frames,
+};
 use wire::inbox::{Held, Piece};
 use wire::session::{Kept, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Receiver, Task};
 
@@ -281,6 +283,8 @@ impl Light {
             holdings: self.place.holdings(),
             machine: Machine::default(),
             staged: Vec::new(),
+            documents: Vec::new(),
+            aside: Asides::default(),
         };
         let (reader, writer) = socket.split();
         let talk = Talk {

@@ -8,7 +8,7 @@ use host::websocket::{self, Received, Socket};
 use host::{Clock, Times, dial};
 use store::disk::memory::MemoryDisk;
 use store::{Options, Replica};
-use wire::frame::{Delivery, Fault, Frame, Hello, MESSAGE_BYTES_MAX, Machine, frames};
+use wire::frame::{Asides, Delivery, Fault, Frame, Hello, MESSAGE_BYTES_MAX, Machine, frames};
 use wire::session::{FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Receiver, Task};
 
 use crate::stage::{Hub, Stage};
@@ -137,5 +137,7 @@ async fn hello(keep: &Keep) -> Hello {
             arch: "arm64".into(),
         },
         staged: Vec::new(),
+        documents: Vec::new(),
+        aside: Asides::default(),
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use cloud::join::NAMESPACE;
 use cloud::owners::Waits;
 use cloud::run;
+use cloud::view::Policy;
+use object::Resource;
 use serde_json::{Value, json};
 
 use crate::stage::{Hub, Node, Stage, until};
@@ -173,6 +175,67 @@ async fn a_hub_that_stops_takes_its_lease_with_it_and_is_gone_for_the_others() {
     let again = stage.hub(name).await;
     stage.sees(&records(), |list| !has(list, name)).await;
     again.stop().await;
+}
+
+fn deployments() -> Resource {
+    Resource::new("apps", "deployments")
+}
+
+/// How many deployments the node holds, and in how many scopes.
+fn held(node: &Node) -> (u64, usize) {
+    let held = node.report().resources;
+    let of = held.iter().find(|it| it.resource == "deployments.apps");
+    of.map_or((0, 0), |it| (it.objects, it.scopes))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kind_stays_on_nodes_until_a_hub_is_told_to_end_it() {
+    let stage = Stage::open().await;
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
+        "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "c", "image": "i"}]},
+            },
+        },
+    });
+    let path = "/apis/apps/v1/namespaces/default/deployments";
+    stage.create(path, &deployment).await;
+    let shares = Policy::default().and([deployments()]).unwrap();
+    let shares = |config: &mut run::Config| config.policy = shares;
+    let first = stage.hub_with("first", shares).await;
+    let port = first.port();
+    let node = stage.node("n1", &[&first]).await;
+    until("the deployment is there", || held(&node) == (1, 1)).await;
+
+    // A hub that does not know the kind has everything else on the node, and leaves this alone.
+    first.stop().await;
+    let second = stage.hub_on(port, "second", |_| ()).await;
+    node.is_with("second").await;
+    let object = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
+        "spec": {"ports": [{"port": 80}]}});
+    let services = |node: &Node| {
+        let held = node.report().resources;
+        let of = held.iter().find(|it| it.resource == "services");
+        of.map_or(0, |it| it.objects)
+    };
+    let before = services(&node);
+    stage
+        .create("/api/v1/namespaces/default/services", &object)
+        .await;
+    until("a service comes", || services(&node) == before + 1).await;
+    assert_eq!(held(&node), (1, 1));
+
+    // One that is told to end it, ends it.
+    second.stop().await;
+    let ends = Policy::default().ending([deployments()]).unwrap();
+    let ends = |config: &mut run::Config| config.policy = ends;
+    let third = stage.hub_on(port, "third", ends).await;
+    until("the deployment goes", || held(&node) == (0, 0)).await;
+    node.stop().await;
+    third.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -134,6 +134,9 @@ impl Clerk {
                 why: *why,
             });
         }
+        if let Happening::Settled(Settled::DocumentAside { name, why }) = happening {
+            warn!(%node, document = %name, why = words(*why), "a document is set aside");
+        }
     }
 
     /// Tells how nodes are, which are gone, and what cannot be followed.

@@ -15,6 +15,7 @@ use object::{Header, ObjectName, Resource, Scope};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, mpsc};
 use tracing::warn;
+use wire::documents::Documents;
 use wire::frame::Weight;
 use wire::session::{Happening, Sender};
 
@@ -148,6 +149,11 @@ impl Hub {
         let views = self.views.read();
         let all = views.resources().iter().cloned();
         all.partition(|resource| keep(resource) == Keep::All)
+    }
+
+    /// Whether a resource is followed here.
+    pub fn follows(&self, resource: &Resource) -> bool {
+        self.views.read().resources().contains(resource)
     }
 
     /// Whether everything is known that says what nodes are to hold.
@@ -359,6 +365,10 @@ impl Desk for Hub {
                     .all(|scope| cache.lacking(resource, scope).is_empty())
         });
         view
+    }
+
+    fn documents(&self, _: &str) -> Option<Arc<Documents>> {
+        self.sessions.documents()
     }
 
     fn happened(&self, node: &Arc<str>, happening: Happening) {

@@ -23,3 +23,6 @@ pub mod record; // what nodes hold -> records in the cluster, for people
 pub mod report; // how a hub is doing, for people and programs
 pub mod waiting; // what a hub waits for before it can begin
 pub mod run; // a hub from its start to its end
+
+#[cfg(test)]
+mod slow_tests; // guests over links that are slow

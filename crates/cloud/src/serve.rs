@@ -8,7 +8,7 @@ use host::{Shutdown, Times};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::{info, warn};
 use wire::frame::{Bye, Hello, REGISTER_NODE, Reason};
-use wire::session::{Patience, Sender, Terms, greet};
+use wire::session::{Patience, REFRESH_EVERY, Sender, Terms, greet};
 use wire::window::Limits;
 
 use crate::guest::Guest;
@@ -101,6 +101,7 @@ impl Service {
                 return Err(away(Reason::Superseded, &words, SUPERSEDED_WAIT));
             }
         };
+        self.tell_foreign(node, &hello);
         let began = Began {
             number,
             at: times.now(),
@@ -115,13 +116,27 @@ impl Service {
             let register = self.hub.register();
             register.began(node, number, hello.machine, times.now());
         }
-        let sender = Sender::new(
+        let mut sender = Sender::new(
             welcome,
             (hello.holdings, hello.staged),
             (self.limits, Patience::HUB),
             times.now(),
         );
+        // After an update of the hub all nodes may get new bytes: not all of them at once.
+        sender.learn(hello.documents, hello.aside);
+        let wait = REFRESH_EVERY.mul_f64(0.5 + share(node));
+        sender.refresh_after(wait, times.now());
         Ok((number, bell, sender))
+    }
+
+    /// What a node holds of kinds that are not followed here stays: another hub may have given it.
+    fn tell_foreign(&self, node: &Arc<str>, hello: &Hello) {
+        let held = hello.holdings.iter().filter(|held| held.objects > 0);
+        for held in held.filter(|held| !self.hub.follows(&held.resource)) {
+            let (resource, objects) = (&held.resource, held.objects);
+            info!(%node, %resource, objects,
+                "the node holds a kind that this hub does not follow: it is left as it is");
+        }
     }
 
     async fn talk<S>(
@@ -165,14 +180,18 @@ impl Service {
 /// elsewhere one after the other.
 async fn drained(shutdown: &Shutdown, times: &Times, (node, over): (&str, Duration)) -> Bye {
     shutdown.triggered().await;
-    let share = wire::digest::content_hash(node.as_bytes()) as f64 / u64::MAX as f64;
-    let moment = times.now() + over.mul_f64(share);
+    let moment = times.now() + over.mul_f64(share(node));
     times.clock().sleep_until(times.moment(moment)).await;
     Bye {
         reason: Reason::Stopping,
         words: "this hub stops".into(),
         wait_seconds: 0,
     }
+}
+
+/// Where among all nodes this one has its turn, from 0 to 1.
+fn share(node: &str) -> f64 {
+    wire::digest::content_hash(node.as_bytes()) as f64 / u64::MAX as f64
 }
 
 fn revoked() -> Bye {

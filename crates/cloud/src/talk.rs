@@ -13,6 +13,7 @@ use host::pace::{Arriving, Pace};
 use host::websocket::{CloseCode, Pump, Reader, Received};
 use object::{Resource, Scope};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
+use wire::documents::Documents;
 use wire::frame::{Bye, Class, Frame, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Weight, frames};
 use wire::session::{Compared, Ended, Happening, Sender};
 
@@ -39,6 +40,8 @@ pub trait Desk: Send + Sync + 'static {
     fn look<T>(&self, look: impl FnOnce(&Self::Source) -> T) -> T;
     /// What the node is to hold, as far as that is known.
     fn view(&self, node: &str) -> BTreeMap<Resource, Arc<[Scope]>>;
+    /// The documents that the node is to have, if that is known.
+    fn documents(&self, node: &str) -> Option<Arc<Documents>>;
     /// Something happened in the session of a node.
     fn happened(&self, node: &Arc<str>, happening: Happening);
     /// Bytes of messages that were received and sent.
@@ -219,6 +222,9 @@ where
         }
         if words.has(Word::View) {
             self.sender.view(&self.desk.view(&self.node));
+            if let Some(documents) = self.desk.documents(&self.node) {
+                self.sender.documents(&documents);
+            }
         }
         Ok(())
     }
@@ -323,8 +329,8 @@ mod tests {
 
     use super::*;
     use crate::cache;
-    use crate::guest::tests::{guest, trickle, written};
     use crate::hub::Hub;
+    use crate::slow_tests::{guest, trickle, written};
     use crate::view::Policy;
 
     /// A session that waits for what the node says, and the node's end of the link.

@@ -185,6 +185,8 @@ impl Agent {
             holdings: self.keep.holdings(),
             machine: self.machine.clone(),
             staged,
+            documents: self.keep.documents(),
+            aside: self.keep.aside(),
         })
     }
 

@@ -280,6 +280,7 @@ where
                 self.take_on(task);
             }
         }
+        self.keep.note_aside(self.receiver.aside());
         Ok(())
     }
 

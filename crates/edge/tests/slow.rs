@@ -15,7 +15,7 @@ use store::disk::memory::MemoryDisk;
 use store::{Options, Replica};
 use tokio::io::DuplexStream;
 use tokio::time::sleep;
-use wire::frame::{Frame, Hello, Machine, Welcome};
+use wire::frame::{Asides, Frame, Hello, Machine, Welcome};
 
 fn hello() -> Hello {
     Hello {
@@ -27,6 +27,8 @@ fn hello() -> Hello {
         holdings: Vec::new(),
         machine: Machine::default(),
         staged: Vec::new(),
+        documents: Vec::new(),
+        aside: Asides::default(),
     }
 }
 

@@ -67,10 +67,33 @@ impl Member {
         self.0 as u64
     }
 
-    /// The bytes of an object.
-    pub fn content(resource: &Resource, name: &ObjectName, bytes: &[u8]) -> Self {
-        let bytes = content_hash(bytes).to_string();
-        Self(hash([resource.as_str(), name.as_str(), &bytes]))
+    /// An object as its bytes are, whatever its version says.
+    pub fn content(resource: &Resource, name: &ObjectName, sum: Sum) -> Self {
+        let sum = sum.0.to_string();
+        Self(hash([resource.as_str(), name.as_str(), &sum]))
+    }
+}
+
+/// What the bytes of an object come to: their length and a checksum. It costs a store nothing, and
+/// tells whether two objects of one version are the same by accident or not; who could choose the
+/// bytes could make it lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sum(u64);
+
+impl Sum {
+    /// That of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self::new(bytes.len() as u32, crc32fast::hash(bytes))
+    }
+
+    /// That of so many bytes with this checksum (CRC-32, as in zip files).
+    pub fn new(bytes: u32, crc: u32) -> Self {
+        Self(u64::from(bytes) << 32 | u64::from(crc))
+    }
+
+    /// How many bytes there are.
+    pub fn bytes(self) -> usize {
+        (self.0 >> 32) as usize
     }
 }
 
@@ -115,6 +138,16 @@ mod tests {
         let one = Member::named(&pods, &ObjectName::from_path("ab"), "c", &version);
         let other = Member::named(&pods, &ObjectName::from_path("a"), "bc", &version);
         assert_ne!(one, other);
+    }
+
+    #[test]
+    fn the_same_version_with_other_bytes_is_another_content() {
+        let pods = Resource::new("", "pods");
+        let name = ObjectName::from_path("a");
+        let of = |bytes: &[u8]| Member::content(&pods, &name, Sum::of(bytes));
+        assert_eq!(of(b"one"), of(b"one"));
+        assert_ne!(of(b"one"), of(b"two"));
+        assert_ne!(of(b""), of(b"\0"));
     }
 
     #[test]

@@ -12,14 +12,15 @@ use object::{Resource, Scope};
 use store::disk::lossy::LossyDisk;
 use store::replica::Refusal;
 use store::{Options, Replica};
-use wire::frame::{Hello, Holding};
-use wire::session::{FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST};
+use wire::frame::{Asides, Hello, Holding, Noted};
+use wire::session::{PROTOCOL_NEWEST, PROTOCOL_OLDEST};
 
 use crate::around::Around;
 use crate::client::Client;
 use crate::disk;
 use crate::objects::{self, NODES};
 use crate::records::at_once;
+use crate::release::Release;
 use crate::talk::{Closed, Talk};
 use crate::trace::trace;
 
@@ -59,6 +60,7 @@ pub(crate) struct Machine {
 pub(crate) struct Kept {
     pub(crate) holdings: Vec<Holding>,
     staged: Vec<(Resource, Scope)>,
+    documents: Vec<Noted>,
     /// Whether the process died, or failed, while it stored something: then more may be there.
     unsure: bool,
 }
@@ -77,6 +79,7 @@ impl Kept {
 pub(crate) struct Running {
     pub(crate) keep: Keep,
     pub(crate) times: Times,
+    pub(crate) release: Release,
     reconnect: Reconnect,
     phase: Phase,
 }
@@ -183,7 +186,12 @@ impl Machine {
             // It may have died while it forgot what was of another history.
             self.steady.clear();
         }
+        let release = Release::drawn(around.mixed && !around.healed, &mut around.chance);
+        if release < Release::Now {
+            around.seen.note("agent of an older release");
+        }
         self.running = Some(Running {
+            release,
             keep,
             times: Times::new(self.clock.clone()),
             reconnect: Reconnect::new(HUBS, around.chance.number()),
@@ -197,6 +205,7 @@ impl Machine {
         if !self.kept.unsure {
             assert_eq!(found, self.kept.holdings, "what was stored is there");
             assert_eq!(keep.reader().staged(), self.kept.staged, "and staged");
+            assert_eq!(keep.documents(), self.kept.documents, "and documents");
             return;
         }
         for before in &self.kept.holdings {
@@ -215,6 +224,7 @@ impl Machine {
         self.kept = Kept {
             holdings: keep.holdings(),
             staged: keep.reader().staged(),
+            documents: keep.documents(),
             unsure: false,
         };
     }
@@ -335,7 +345,10 @@ impl Running {
                 return Ok(());
             }
         };
-        let staged = self.keep.staged();
+        let staged = match self.release {
+            Release::First => Vec::new(),
+            Release::Second | Release::Now => self.keep.staged(),
+        };
         let kept = staged.clone();
         let unstaged = self.ask(machine, around, move |keep| {
             at_once(keep.unstage_all_but(&kept))
@@ -349,11 +362,19 @@ impl Running {
             oldest: PROTOCOL_OLDEST,
             newest: PROTOCOL_NEWEST,
             session,
-            features: FEATURES,
+            features: self.release.features(),
             program: "sim".into(),
             holdings: self.keep.holdings(),
             machine: wire::frame::Machine::default(),
             staged,
+            documents: match self.release {
+                Release::Now => self.keep.documents(),
+                Release::First | Release::Second => Vec::new(),
+            },
+            aside: match self.release {
+                Release::Now => self.keep.aside(),
+                Release::First | Release::Second => Asides::default(),
+            },
         };
         let link = around.open(machine.number, hub);
         let talk = Talk::new(link, hello, self.times.now());

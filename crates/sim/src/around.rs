@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use object::{Resource, Version};
+use wire::documents::Documents;
 
 use crate::chance::Chance;
 use crate::cluster::Cluster;
 use crate::link::{Link, Path};
 use crate::records::Shelf;
+use crate::release;
 use crate::seen::Seen;
 use crate::server::Mood;
 
@@ -37,6 +39,10 @@ pub(crate) struct Around {
     pub(crate) lacks: Vec<BTreeSet<Resource>>,
     /// Epochs are drawn from here.
     epochs: Arc<AtomicU64>,
+    /// Whether there are several releases at once.
+    pub(crate) mixed: bool,
+    /// The documents that every node is to have.
+    pub(crate) documents: Arc<Documents>,
     /// Nothing bad happens any more.
     pub(crate) healed: bool,
 }
@@ -50,6 +56,8 @@ impl Around {
         };
         Self {
             cluster: Cluster::new(&mut chance),
+            mixed: chance.one_in(3),
+            documents: Arc::new(release::documents(&mut chance)),
             chance,
             seen: Seen::default(),
             now: Duration::from_secs(1),

@@ -7,6 +7,7 @@ use object::{Object, ObjectName, Range, Resource, Scope};
 
 use crate::chance::Chance;
 use crate::objects::{self, Draft, NODES, STEADY, object};
+use crate::release::is_same;
 use crate::trace::trace;
 
 pub(crate) type Rows = BTreeMap<ObjectName, Arc<Object>>;
@@ -288,7 +289,7 @@ impl Cluster {
                 && expected
                     .iter()
                     .zip(rows)
-                    .all(|((_, one), (_, other))| one.bytes == other.bytes);
+                    .all(|((_, one), (_, other))| is_same(one, other));
             if same {
                 return Ok(());
             }

@@ -1,5 +1,6 @@
 //! What can happen: to the cluster, its server, hubs, links, agents and their disks.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::sessions::Word;
@@ -8,9 +9,18 @@ use store::failpoint::PLACES;
 
 use crate::agent::{Died, HUBS};
 use crate::disk;
+use crate::link::Hurt;
 use crate::objects::{self, NODES};
+use crate::release;
 use crate::trace::trace;
 use crate::world::World;
+
+/// Whether nothing is said of an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Silence {
+    Yes,
+    No,
+}
 
 impl World {
     /// Something happens.
@@ -30,6 +40,8 @@ impl World {
             25..27 => self.hurt_cluster(),
             27 => self.hurt_identity(),
             28 => self.jump(),
+            29 => self.change_documents(),
+            30 | 31 => self.hurt_message(),
             _ => {}
         }
     }
@@ -96,6 +108,35 @@ impl World {
                 }
             }
         }
+    }
+
+    /// A message is lost, comes twice or before its turn, on a link that lives on. A connection
+    /// does none of that; the rules hold all the same.
+    fn hurt_message(&mut self) {
+        let ids: Vec<u64> = self.around.links.keys().copied().collect();
+        if ids.is_empty() {
+            return;
+        }
+        let chance = &mut self.around.chance;
+        let (id, up) = (ids[chance.below(ids.len())], chance.one_in(2));
+        let hurt = chance.pick(&[Hurt::Lost, Hurt::Twice, Hurt::Early]);
+        let Some(link) = self.around.links.get_mut(&id) else {
+            return;
+        };
+        let pipe = if up { &mut link.up } else { &mut link.down };
+        if pipe.hurt(hurt) {
+            self.say(match hurt {
+                Hurt::Lost => "message lost",
+                Hurt::Twice => "message twice",
+                Hurt::Early => "message out of order",
+            });
+        }
+    }
+
+    /// Other documents are to be on all nodes.
+    fn change_documents(&mut self) {
+        self.around.documents = Arc::new(release::documents(&mut self.around.chance));
+        self.say("documents change");
     }
 
     fn hurt_agent(&mut self) {
@@ -191,19 +232,25 @@ impl World {
         };
         if place.running.is_none() {
             place.starts_at = starts_at;
-            self.around.listening[which] = false;
-            let now = self.around.now;
-            for link in self.around.links.values_mut() {
-                if link.hub == which && link.hub_has {
-                    link.hub_has = false;
-                    match silent {
-                        true => link.down.silent = true,
-                        false => link.down.close(now),
-                    }
+            self.stop_hub(which, if silent { Silence::Yes } else { Silence::No });
+        }
+        self.say(what);
+    }
+
+    /// A hub's process is gone, with or without a word to those who had a link to it.
+    pub(crate) fn stop_hub(&mut self, which: usize, silence: Silence) {
+        self.hubs[which].running = None;
+        self.around.listening[which] = false;
+        let now = self.around.now;
+        for link in self.around.links.values_mut() {
+            if link.hub == which && link.hub_has {
+                link.hub_has = false;
+                match silence {
+                    Silence::Yes => link.down.silent = true,
+                    Silence::No => link.down.close(now),
                 }
             }
         }
-        self.say(what);
     }
 
     fn hurt_server(&mut self) {

@@ -9,6 +9,7 @@ use parking_lot::RwLock;
 
 use crate::around::Around;
 use crate::objects::version;
+use crate::release::Release;
 use crate::server::{self, Listing};
 use crate::trace::trace;
 
@@ -31,6 +32,7 @@ pub(crate) struct With<'w> {
     pub(crate) number: usize,
     pub(crate) hub: &'w Hub,
     pub(crate) times: &'w Times,
+    pub(crate) release: Release,
 }
 
 impl With<'_> {
@@ -157,7 +159,7 @@ impl Follow {
                 break;
             };
             self.follower
-                .listed(&mut with.cache().write(), (*object).clone());
+                .listed(&mut with.cache().write(), with.release.makes(&object));
         }
         if !listing.left.is_empty() {
             self.stream = Stream::List(listing);
@@ -199,7 +201,9 @@ impl Follow {
             next += 1;
             told.extend(match event.went {
                 true => self.follower.delete(&mut cache, &event.object.header),
-                false => self.follower.put(&mut cache, (*event.object).clone()),
+                false => self
+                    .follower
+                    .put(&mut cache, with.release.makes(&event.object)),
             });
         }
         if next == events.len() && (around.healed || around.chance.one_in(10)) {

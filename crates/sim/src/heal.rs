@@ -1,11 +1,17 @@
 //! Nothing bad happens any more: within two minutes every node has its view, and nothing is left
 //! over.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use object::Object;
+
+use crate::agent::Died;
 use crate::check::content;
 use crate::cluster::told;
+use crate::faults::Silence;
 use crate::objects::{self, NODES};
+use crate::release::{Release, has, is_same};
 use crate::server::Mood;
 use crate::session::Session;
 use crate::trace::trace;
@@ -13,6 +19,8 @@ use crate::world::World;
 
 /// I1: how long it may take until every node has its view.
 const DEADLINE: Duration = Duration::from_secs(120);
+/// How long a node may take until it has the bytes that hubs make now.
+const REFRESHED: Duration = Duration::from_secs(1_800);
 /// How long a node has for the rest: what it holds was compared, nothing is left over.
 const QUIET: Duration = Duration::from_secs(45);
 
@@ -44,7 +52,34 @@ impl World {
             }
         }
         let done = done.expect("it is well, or it was said why not");
+        self.refresh();
         done - began
+    }
+
+    /// In its own time, every node gets the bytes that hubs make now.
+    fn refresh(&mut self) {
+        let began = self.around.now;
+        while let Some(lacks) = self.lacks_bytes() {
+            assert!(self.around.now < began + REFRESHED, "other bytes: {lacks}");
+            self.advance(Duration::from_secs(2));
+            self.around.cluster.advance();
+            self.turn();
+        }
+    }
+
+    /// A node that has bytes of an older release.
+    fn lacks_bytes(&self) -> Option<String> {
+        let nodes = self.machines[..NODES.len()].iter();
+        let mut alive = nodes.filter(|machine| !self.around.revoked.contains(machine.node));
+        alive.find_map(|machine| {
+            let reader = machine.running.as_ref()?.keep.reader();
+            let mut all = objects::resources().into_iter();
+            all.find_map(|resource| {
+                let old = |(_, object): &(_, Arc<Object>)| object.bytes.ends_with(b"\n");
+                let old = content(reader, &resource).into_iter().find(old);
+                old.map(|(name, _)| format!("{} {resource} {name}", machine.node))
+            })
+        })
     }
 
     /// Says all that is known of the sessions, and ends.
@@ -77,7 +112,26 @@ impl World {
         for hub in &mut self.hubs {
             hub.paused_until = Duration::ZERO;
         }
+        self.update();
         crate::disk::begin();
+    }
+
+    /// The update is over: what is older is replaced.
+    fn update(&mut self) {
+        let older = |release: Release| release < Release::Now;
+        for which in 0..self.hubs.len() {
+            let running = self.hubs[which].running.as_ref();
+            if running.is_some_and(|hub| older(hub.release)) {
+                self.stop_hub(which, Silence::No);
+                self.hubs[which].starts_at = self.around.now;
+            }
+        }
+        for which in 0..self.machines.len() {
+            let running = self.machines[which].running.as_ref();
+            if running.is_some_and(|agent| older(agent.release)) {
+                self.machines[which].kill(Died::Process, &mut self.around);
+            }
+        }
     }
 
     /// What a node lacks, or has too much of; nothing if all is well.
@@ -118,11 +172,15 @@ impl World {
                 && has
                     .iter()
                     .zip(&view)
-                    .all(|((_, one), (_, other))| one.bytes == other.bytes);
+                    .all(|((_, one), (_, other))| is_same(one, other));
             if !same {
                 let (has, view) = (told(&has), told(&view));
                 return Some(format!("{node} {resource}: {has:?}, should be {view:?}"));
             }
+        }
+        let noted = running.keep.documents();
+        if !has(&noted, &self.around.documents) {
+            return Some(format!("{node} has the documents {noted:?}"));
         }
         let staged = reader.staged();
         (!staged.is_empty()).then(|| format!("{node} has something staged: {staged:?}"))

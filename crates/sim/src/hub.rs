@@ -14,6 +14,7 @@ use host::clock::Hands;
 use host::{Clock, Times};
 use jiff::Timestamp;
 use object::Resource;
+use wire::documents::Documents;
 use wire::outbox::Settled;
 use wire::session::Happening;
 
@@ -21,6 +22,7 @@ use crate::around::Around;
 use crate::follow::{Follow, With};
 use crate::objects;
 use crate::records::{Shelf, at_once};
+use crate::release::Release;
 use crate::server;
 use crate::session::Session;
 use crate::trace::trace;
@@ -40,6 +42,9 @@ pub(crate) struct Place {
 /// A hub's process.
 pub(crate) struct Running {
     number: usize,
+    pub(crate) release: Release,
+    /// The documents that it knows nodes are to have.
+    documents: Arc<Documents>,
     pub(crate) hub: Arc<Hub>,
     happenings: Happenings,
     pub(crate) times: Times,
@@ -108,6 +113,10 @@ impl Place {
             recent_bytes_max: 4_000,
             ..Limits::default()
         };
+        let release = Release::drawn(around.mixed && !around.healed, &mut around.chance);
+        if release < Release::Now {
+            around.seen.note("hub of an older release");
+        }
         let times = Times::new(self.clock.clone());
         let (hub, happenings) = Hub::new(times.clone(), policy, epoch, limits);
         let (first, second) = hub.resources();
@@ -124,6 +133,8 @@ impl Place {
         };
         self.running = Some(Running {
             number: self.number,
+            release,
+            documents: Arc::default(),
             hub: Arc::new(hub),
             happenings,
             times,
@@ -145,6 +156,7 @@ impl Running {
     fn turn(&mut self, around: &mut Around) {
         self.follow(around);
         self.fetch(around);
+        self.configure(around);
         if around.now >= self.tells_at {
             self.tells_at = around.now + PROGRESS_EVERY;
             self.hub.tell_progress();
@@ -156,7 +168,13 @@ impl Running {
     /// Everything that is known of the cluster comes to an end at once.
     pub(crate) fn cut_watches(&mut self) {
         let (hub, times, number) = (&*self.hub, &self.times, self.number);
-        let with = With { number, hub, times };
+        let release = self.release;
+        let with = With {
+            number,
+            hub,
+            times,
+            release,
+        };
         let all = self.follows.iter_mut().chain(&mut self.later);
         all.for_each(|follow| follow.cut(&with));
     }
@@ -177,9 +195,26 @@ impl Running {
             self.follows.append(&mut self.later);
         }
         let (hub, times, number) = (&*self.hub, &self.times, self.number);
-        let with = With { number, hub, times };
+        let release = self.release;
+        let with = With {
+            number,
+            hub,
+            times,
+            release,
+        };
         for follow in &mut self.follows {
             self.rewound |= follow.turn(&with, around);
+        }
+    }
+
+    /// Learns which documents nodes are to have. An older release knows of none.
+    fn configure(&mut self, around: &mut Around) {
+        let known = Arc::ptr_eq(&self.documents, &around.documents);
+        let learns = around.healed || around.chance.one_in(4);
+        if !known && learns && self.release == Release::Now {
+            self.documents = around.documents.clone();
+            let documents = self.documents.clone();
+            self.hub.sessions().want_documents(documents);
         }
     }
 
@@ -201,7 +236,7 @@ impl Running {
                 };
                 around.seen.note("fetched");
                 let mut cache = self.hub.cache().write();
-                let taken = cache.supply(&resource, &object);
+                let taken = cache.supply(&resource, &self.release.makes(&object));
                 let known = cache.header(&resource, &name);
                 let passed = known.is_none_or(|known| known.version < object.header.version);
                 drop(cache);

@@ -14,6 +14,7 @@ mod cluster; // the cluster: objects, revisions, all that ever was
 mod records; // the records that hubs share
 mod server; // the API server, as one hub sees it
 mod link; // messages on their way
+mod release; // what several releases at once can do, and make
 mod around; // what all processes share
 mod follow; // a hub that follows one resource
 mod hub; // a hub

@@ -24,8 +24,19 @@ pub(crate) struct Link {
 #[derive(Debug, Default)]
 pub(crate) struct Pipe {
     queue: VecDeque<(Duration, Said)>,
+    /// Messages that were heard.
+    heard: u64,
     /// Nothing arrives any more, and nobody is told.
     pub(crate) silent: bool,
+}
+
+/// What can happen to a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hurt {
+    Lost,
+    Twice,
+    /// The one after it comes first.
+    Early,
 }
 
 #[derive(Debug)]
@@ -84,11 +95,39 @@ impl Pipe {
         self.queue.push_back((arrives.max(last), said));
     }
 
+    /// Something happens to the next message. The first words of both ends are not hurt: who says
+    /// them twice is not one of ours. Says whether there was one.
+    pub(crate) fn hurt(&mut self, hurt: Hurt) -> bool {
+        let message = |at: usize| match self.queue.get(at) {
+            Some((_, Said::Message(message))) => Some(message.clone()),
+            Some((_, Said::Closed)) | None => None,
+        };
+        let (Some(next), second) = (message(0), message(1)) else {
+            return false;
+        };
+        if self.heard == 0 {
+            return false;
+        }
+        match hurt {
+            Hurt::Lost => drop(self.queue.pop_front()),
+            Hurt::Twice => {
+                let at = self.queue[0].0;
+                self.queue.push_front((at, Said::Message(next)));
+            }
+            Hurt::Early if second.is_some() => self.queue.swap(0, 1),
+            Hurt::Early => return false,
+        }
+        true
+    }
+
     /// The next that has arrived by now.
     pub(crate) fn hear(&mut self, now: Duration, open: bool) -> Option<Said> {
         let arrived = self.queue.front().is_some_and(|(at, _)| *at <= now);
         match arrived && open && !self.silent {
-            true => self.queue.pop_front().map(|(_, said)| said),
+            true => {
+                self.heard += 1;
+                self.queue.pop_front().map(|(_, said)| said)
+            }
             false => None,
         }
     }

@@ -66,6 +66,12 @@ const EXPECTED: &[&str] = &[
     "records away",
     "clone",
     "revoked",
+    "hub of an older release",
+    "agent of an older release",
+    "documents change",
+    "message lost",
+    "message twice",
+    "message out of order",
     // what comes of them
     "asked",
     "epoch",
@@ -82,4 +88,7 @@ const EXPECTED: &[&str] = &[
     "silent",
     "superseded",
     "sent again",
+    "refreshed",
+    "document",
+    "document gone",
 ];

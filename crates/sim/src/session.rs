@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use cloud::sessions::{Begun, Bell, Word};
 use cloud::talk::Desk;
-use wire::frame::{Bye, FIRST_MESSAGE_BYTES_MAX, Frame, Hello, MESSAGE_BYTES_MAX, Reason, frames};
+use wire::frame::{
+    Bye, Delivery, FIRST_MESSAGE_BYTES_MAX, Frame, Hello, MESSAGE_BYTES_MAX, Reason, frames,
+};
 use wire::outbox::{Settled, Source};
 use wire::session::{
-    Ended, FEATURES, Happening, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Patience, Sender, Terms, greet,
+    Ended, Happening, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Patience, RESUMES, Sender, Terms, greet,
 };
 use wire::window::Limits;
 
@@ -16,12 +18,15 @@ use crate::around::Around;
 use crate::hub::Running;
 use crate::link::Said;
 use crate::objects::{self, NODES};
+use crate::seen::Seen;
 use crate::trace::trace;
 
 /// Bytes of frames that are put into one message.
 const MESSAGE_BYTES: usize = 32 * 1024;
 /// How long a node may take for its hello.
 const HELLO_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long until the bytes of a node are looked at, which in truth are hours.
+const REFRESH_AFTER: Duration = Duration::from_secs(20);
 /// How much may be on its way to a node.
 pub(crate) const LIMITS: Limits = Limits {
     deliveries: 24,
@@ -169,7 +174,7 @@ impl Talk {
         let terms = Terms {
             oldest: PROTOCOL_OLDEST,
             newest: PROTOCOL_NEWEST,
-            features: FEATURES,
+            features: hub.release.features(),
             hub: format!("hub{}", hub.number()).into(),
             heartbeat_seconds: 30,
             window: LIMITS.deliveries as u64,
@@ -190,18 +195,22 @@ impl Talk {
             format!("hub{at} session {number} of {node} (agent{agent}): {standings:?}")
         });
         bell.ring(Word::View);
+        // An older release does not read what it does not know.
+        let staged = match welcome.features & RESUMES {
+            0 => Vec::new(),
+            _ => hello.staged,
+        };
+        let holds = (hello.holdings, staged);
+        let mut sender = Sender::new(welcome, holds, (LIMITS, Patience::HUB), now);
+        sender.learn(hello.documents, hello.aside);
+        sender.refresh_after(REFRESH_AFTER, now);
         Ok(Self {
             agent,
             disk: around.links[&id].disk,
             node,
             number,
             bell,
-            sender: Sender::new(
-                welcome,
-                (hello.holdings, hello.staged),
-                (LIMITS, Patience::HUB),
-                now,
-            ),
+            sender,
             voids: false,
             epoch: hub.hub.look(|cache| cache.epoch()),
         })
@@ -226,6 +235,9 @@ impl Talk {
         }
         if words.has(Word::View) {
             self.sender.view(&hub.hub.view(&self.node));
+            if let Some(documents) = hub.hub.documents(&self.node) {
+                self.sender.documents(&documents);
+            }
         }
         Ok(())
     }
@@ -251,6 +263,9 @@ impl Talk {
                         self.voids = true;
                         around.seen.note("void");
                         around.lacks[self.agent].extend(objects::resources());
+                    }
+                    if let Frame::Deliver { delivery, .. } = &frame {
+                        note_document(delivery, &mut around.seen);
                     }
                     frame.encode(&mut message);
                 }
@@ -294,7 +309,11 @@ impl Talk {
 
     fn tell(&self, happenings: Vec<Happening>, hub: &Running, around: &mut Around) {
         let counts = self.sender.counts();
-        for (count, what) in [(counts.again, "sent again"), (counts.asked, "asked")] {
+        for (count, what) in [
+            (counts.again, "sent again"),
+            (counts.asked, "asked"),
+            (counts.refreshed, "refreshed"),
+        ] {
             if count > 0 {
                 around.seen.note(what);
             }
@@ -337,6 +356,14 @@ impl Talk {
     /// Whether nothing is on its way, and everything that the node said is judged.
     pub(crate) fn is_quiet(&self) -> bool {
         self.sender.in_flight() == 0 && self.sender.unjudged().count() == 0
+    }
+}
+
+fn note_document(delivery: &Delivery, seen: &mut Seen) {
+    match delivery {
+        Delivery::Document { .. } => seen.note("document"),
+        Delivery::DocumentGone { .. } => seen.note("document gone"),
+        _ => {}
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use edge::keep::{Begun, Stored};
 use store::replica::Refusal;
 use wire::frame::{Bye, Delivery, Frame, Hello, MESSAGE_BYTES_MAX, Reason, frames};
-use wire::session::{Ended, Receiver, Task};
+use wire::session::{Ended, RESUMES, Receiver, Task};
 
 use crate::agent::{Died, Machine, Running};
 use crate::around::Around;
@@ -99,6 +99,7 @@ impl Talk {
                 let tasks = tasks.map_err(|ended| closed(ended, around))?;
                 self.queue.extend(tasks.into_iter().filter_map(stored));
             }
+            agent.keep.note_aside(self.receiver.aside());
         }
         if self.queue.len() >= WAITING_MAX {
             self.receiver.listen(agent.times.now());
@@ -232,6 +233,7 @@ fn stored(task: Task) -> Option<Stored> {
             name,
             bytes,
         }),
+        Task::Welcome(welcome) if welcome.features & RESUMES == 0 => Some(Stored::NothingStaged),
         Task::Reported(_) | Task::Stream { .. } | Task::Welcome(_) => None,
     }
 }

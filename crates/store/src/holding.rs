@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use object::digest::Digest;
+use object::digest::{Digest, Sum};
 use object::scope::Scope;
 use object::{Header, ObjectName, Resource, Standing, Version};
 
@@ -106,6 +106,25 @@ impl Reader {
         }
     }
 
+    /// Looks at the name of every object of a resource, and at what its bytes come to; nothing is
+    /// read for that. False for a damaged one. What looks must be quick: the writer waits for it.
+    pub fn each_content(
+        &self,
+        resource: &Resource,
+        look: &mut dyn FnMut(&ObjectName, Sum),
+    ) -> bool {
+        let slot = self.shared.table(&TableName::objects(resource));
+        let Some(slot) = slot else { return true };
+        let whole = !slot.is_damaged();
+        if whole {
+            let table = slot.table.read();
+            table
+                .rows()
+                .for_each(|row| look(&row.header.name, row.content()));
+        }
+        whole
+    }
+
     /// The scopes for which something is staged.
     pub fn staged(&self) -> Vec<(Resource, Scope)> {
         let mut staged = Vec::new();
@@ -156,6 +175,18 @@ impl Reader {
         };
         shelf.rows().for_each(|row| look(&row.header));
         true
+    }
+
+    /// The names of all documents. None where they are damaged.
+    pub fn documents(&self) -> Vec<ObjectName> {
+        let slot = self.shared.table(&TableName::documents());
+        let Some(slot) = slot.filter(|slot| !slot.is_damaged()) else {
+            return Vec::new();
+        };
+        let table = slot.table.read();
+        let shelf = table.shelves().get(&key(&Scope::all()));
+        let rows = shelf.into_iter().flat_map(Shelf::rows);
+        rows.map(|row| row.header.name.clone()).collect()
     }
 
     /// The bytes of a document.

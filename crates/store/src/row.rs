@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use object::digest::Sum;
 use object::{Header, ObjectName, Version};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -64,6 +65,11 @@ impl Row {
 
     pub(crate) fn sum(&self) -> u32 {
         self.place.sum
+    }
+
+    /// What the object's bytes come to.
+    pub(crate) fn content(&self) -> Sum {
+        Sum::new(self.place.bytes, self.place.sum)
     }
 
     pub(crate) fn at(&self) -> At {

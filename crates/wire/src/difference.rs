@@ -7,7 +7,7 @@ use std::sync::Arc;
 use object::codec::{Malformed, Taker, put_text};
 use object::{Header, ObjectName, Resource};
 
-use crate::digest::{Digest, Member, bucket};
+use crate::digest::{Digest, Member, Sum, bucket};
 
 /// Objects that a bucket has, about.
 const PER_BUCKET: u64 = 8;
@@ -24,12 +24,13 @@ pub fn bits_for(objects: u64) -> u32 {
     buckets.next_power_of_two().ilog2().min(BITS_MAX)
 }
 
-/// An object that is held, as it is told of: which version it is, its hash says.
+/// An object that is held, as it is told of: which version it is, or which bytes it has, its hash
+/// says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Its name.
     pub name: ObjectName,
-    /// Which object and which version of it.
+    /// Which object, and which version of it or which bytes.
     pub hash: u64,
 }
 
@@ -39,6 +40,14 @@ impl Entry {
         Self {
             name: header.name.clone(),
             hash: Member::of(resource, header).short(),
+        }
+    }
+
+    /// An object with these bytes.
+    pub fn of_content(resource: &Resource, name: &ObjectName, sum: Sum) -> Self {
+        Self {
+            name: name.clone(),
+            hash: Member::content(resource, name, sum).short(),
         }
     }
 
@@ -86,9 +95,18 @@ impl<'r> Buckets<'r> {
         }
     }
 
-    /// Counts in an object.
+    /// Counts in an object, by its version.
     pub fn add(&mut self, header: &Header) {
-        self.all[bucket(&header.name, self.bits)].add(Member::of(self.resource, header));
+        self.count(&header.name, Member::of(self.resource, header));
+    }
+
+    /// Counts in an object, by its bytes.
+    pub fn add_content(&mut self, name: &ObjectName, sum: Sum) {
+        self.count(name, Member::content(self.resource, name, sum));
+    }
+
+    fn count(&mut self, name: &ObjectName, member: Member) {
+        self.all[bucket(name, self.bits)].add(member);
     }
 
     /// The digests, each in short.
@@ -137,15 +155,26 @@ impl<'r> Entries<'r> {
         })
     }
 
-    /// Takes an object in, if it is in one of the buckets.
+    /// Takes an object in by its version, if it is in one of the buckets.
     pub fn add(&mut self, header: &Header) {
-        if self.too_many || !self.chosen.has(&header.name) {
+        let resource = self.resource;
+        self.find(&header.name, || Entry::of(resource, header));
+    }
+
+    /// Takes an object in by its bytes, if it is in one of the buckets.
+    pub fn add_content(&mut self, name: &ObjectName, sum: Sum) {
+        let resource = self.resource;
+        self.find(name, || Entry::of_content(resource, name, sum));
+    }
+
+    fn find(&mut self, name: &ObjectName, entry: impl FnOnce() -> Entry) {
+        if self.too_many || !self.chosen.has(name) {
             return;
         }
-        self.bytes += header.name.as_str().len();
+        self.bytes += name.as_str().len();
         self.too_many = self.bytes > ENTRIES_BYTES_MAX || self.found.len() == ENTRIES_MAX;
         if !self.too_many {
-            self.found.push(Entry::of(self.resource, header));
+            self.found.push(entry());
         }
     }
 

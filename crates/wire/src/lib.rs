@@ -14,6 +14,7 @@ pub mod ring; // the last changes of a resource
 pub mod cut; // ring, scopes, standing -> what a node lacks, in order
 pub mod window; // what is on its way: acks, rejections, another attempt
 pub mod difference; // what is held and what should be -> what must be put right
+pub mod documents; // named bytes that are no object
 pub mod outbox; // where nodes stand -> what they are sent
 pub mod inbox; // deliveries -> pieces that are stored, rejections, acks
 pub mod stream; // bytes of many streams -> frames in turn, and back

@@ -207,6 +207,8 @@ impl Ledger {
                 }
             }
             Happening::Report(_) | Happening::Stream { .. } => return,
+            Happening::MoreSetAside { count } => entry.aside_more += count,
+            Happening::Settled(Settled::DocumentAside { .. }) => return,
             Happening::Ahead { .. } | Happening::SetAsideAgain { .. } => return,
         }
         self.news_of(node);
@@ -314,6 +316,8 @@ impl Ledger {
             all.again += counts.again.saturating_sub(before.again);
             all.rejected += counts.rejected.saturating_sub(before.rejected);
             all.void += counts.void.saturating_sub(before.void);
+            all.refreshed += counts.refreshed.saturating_sub(before.refreshed);
+            all.in_vain += counts.in_vain.saturating_sub(before.in_vain);
             all.asked += counts.asked.saturating_sub(before.asked);
         }
     }

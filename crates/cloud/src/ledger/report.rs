@@ -75,6 +75,10 @@ pub struct NodeReport {
     pub rejected: u64,
     /// Deliveries that were given up.
     pub void: u64,
+    /// Objects that were sent anew since the node had other bytes of the same version.
+    pub refreshed: u64,
+    /// Times that such objects differed still afterwards.
+    pub in_vain: u64,
     /// The version that is on its disk, resource by resource.
     pub versions: BTreeMap<String, String>,
     /// How it stands with each resource; only where one node is asked for.
@@ -170,6 +174,8 @@ impl Entry {
             again: self.counts.again,
             rejected: self.counts.rejected,
             void: self.counts.void,
+            refreshed: self.counts.refreshed,
+            in_vain: self.counts.in_vain,
             versions: held
                 .map(|(resource, held)| (resource.to_string(), held.version.to_string()))
                 .collect(),

@@ -72,6 +72,11 @@ impl HubReport {
             ("void", counts.void),
         ];
         all.each(Kind::Counter, deliveries, "what", counts);
+        let refreshed = (
+            "holdfast_hub_refreshed_total",
+            "Objects sent anew since nodes had other bytes of the same version.",
+        );
+        all.one(Kind::Counter, refreshed, self.totals.counts.refreshed);
         let in_flight = ("holdfast_hub_in_flight", "Deliveries on their way.");
         let flying = self.sum(|node| node.in_flight as u64);
         all.one(Kind::Gauge, in_flight, flying);

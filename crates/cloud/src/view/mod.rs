@@ -122,7 +122,8 @@ impl Views {
         let own = OWN.map(|(group, plural)| Resource::new(group, plural));
         let pods = resource(Kind::Pod);
         let named = BTreeMap::from(NAMED.map(|kind| (resource(kind), kind)));
-        let resources = policy.shared().chain(&own).chain(named.keys());
+        let shared = policy.shared().chain(policy.ended());
+        let resources = shared.chain(&own).chain(named.keys());
         Self {
             resources: resources.chain([&pods]).cloned().collect(),
             policy,
@@ -218,6 +219,9 @@ impl Views {
     pub fn scopes(&self, node: &NodeName, resource: &Resource) -> Option<Arc<[Scope]>> {
         if self.policy.shares(resource) {
             return Some(self.whole.clone());
+        }
+        if self.policy.ends(resource) {
+            return Some([].into());
         }
         if *resource == self.pods {
             return Some([Scope::of(Range::Node(Arc::clone(node)))].into());
@@ -363,6 +367,14 @@ const NAMED: [Kind; 7] = [
     Kind::ResourceClaim,
     Kind::Attachment,
 ];
+/// Whether nodes hold something of a resource though it is not shared.
+fn is_held_otherwise(held: &Resource) -> bool {
+    let own = OWN.map(|(group, plural)| Resource::new(group, plural));
+    own.contains(held)
+        || NAMED.into_iter().any(|kind| resource(kind) == *held)
+        || resource(Kind::Pod) == *held
+}
+
 const OWN: [(&str, &str); 2] = [("", "nodes"), ("storage.k8s.io", "csinodes")];
 
 #[cfg(test)]

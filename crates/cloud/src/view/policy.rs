@@ -1,4 +1,8 @@
-//! Which kinds every node holds whole, as configured; and which no node is given.
+//! Which kinds every node holds whole, as configured; which no node is given; and which nodes are
+//! to hold no more.
+//!
+//! A kind that is in none of these is not spoken of: nodes keep what they have of it, since a hub
+//! of another release or configuration may have given it to them.
 
 use std::collections::BTreeSet;
 
@@ -24,6 +28,7 @@ const SHARED: [(&str, &str); 4] = [
 #[derive(Debug, Clone)]
 pub struct Policy {
     shared: BTreeSet<Resource>,
+    ended: BTreeSet<Resource>,
 }
 
 impl Default for Policy {
@@ -31,6 +36,7 @@ impl Default for Policy {
         let shared = SHARED.map(|(group, plural)| Resource::new(group, plural));
         Self {
             shared: shared.into(),
+            ended: BTreeSet::new(),
         }
     }
 }
@@ -38,8 +44,8 @@ impl Default for Policy {
 impl Policy {
     /// Exactly these kinds.
     pub fn sharing(kinds: impl IntoIterator<Item = Resource>) -> Result<Self, Refused> {
-        let shared = BTreeSet::new();
-        Self { shared }.and(kinds)
+        let (shared, ended) = (BTreeSet::new(), BTreeSet::new());
+        Self { shared, ended }.and(kinds)
     }
 
     /// These kinds too.
@@ -59,6 +65,34 @@ impl Policy {
         Ok(self)
     }
 
+    /// Nodes are to hold nothing of these kinds any more, whoever gave them any. They are followed
+    /// all the same: what is to go from a node is told in order with everything else.
+    pub fn ending(mut self, kinds: impl IntoIterator<Item = Resource>) -> Result<Self, Refused> {
+        for kind in kinds {
+            if self.shares(&kind) {
+                return Err(Refused::Shared(kind));
+            }
+            if super::is_held_otherwise(&kind) {
+                return Err(Refused::Held(kind));
+            }
+            self.ended.insert(kind);
+            if self.ended.len() > SHARED_MAX {
+                return Err(Refused::TooMany);
+            }
+        }
+        Ok(self)
+    }
+
+    /// The kinds that nodes are to hold no more, in order.
+    pub fn ended(&self) -> impl Iterator<Item = &Resource> {
+        self.ended.iter()
+    }
+
+    /// Whether nodes are to hold nothing of this kind any more.
+    pub fn ends(&self, resource: &Resource) -> bool {
+        self.ended.contains(resource)
+    }
+
     /// The kinds that every node holds whole, in order.
     pub fn shared(&self) -> impl Iterator<Item = &Resource> {
         self.shared.iter()
@@ -70,7 +104,7 @@ impl Policy {
     }
 }
 
-/// Why a kind cannot be held whole by every node.
+/// Why a kind cannot be held whole by every node, or not be taken from all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// Records say what nodes hold. Holding them would change them.
@@ -79,8 +113,14 @@ pub enum Refused {
     /// Who gets at one node would have the secrets of all.
     #[error("secrets reach a node only by the pods that name them")]
     Secrets,
+    /// It is to be held and not to be held.
+    #[error("{0} is among the kinds that every node holds; it cannot be unshared too")]
+    Shared(Resource),
+    /// It reaches nodes by what their pods are and name.
+    #[error("{0} reaches a node by its pods and by what they name, and cannot be unshared")]
+    Held(Resource),
     /// The list is too long.
-    #[error("a node can hold at most {SHARED_MAX} kinds whole")]
+    #[error("at most {SHARED_MAX} kinds can be shared, and as many unshared")]
     TooMany,
 }
 
@@ -106,6 +146,21 @@ mod tests {
         assert_eq!(refused(&other), None);
         let secrets = Policy::sharing([Resource::new("", "secrets")]);
         assert_eq!(secrets.err(), Some(Refused::Secrets));
+    }
+
+    #[test]
+    fn what_nodes_hold_for_another_reason_cannot_be_ended() {
+        let ending = |group: &str, plural: &str| {
+            let kind = Resource::new(group, plural);
+            Policy::default().ending([kind]).err()
+        };
+        let services = Resource::new("", "services");
+        assert_eq!(ending("", "services"), Some(Refused::Shared(services)));
+        for kind in ["pods", "nodes", "secrets", "configmaps"] {
+            let held = Resource::new("", kind);
+            assert_eq!(ending("", kind), Some(Refused::Held(held)));
+        }
+        assert_eq!(ending("apps", "deployments"), None);
     }
 
     #[test]

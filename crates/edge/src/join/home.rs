@@ -127,8 +127,8 @@ impl Identity {
     }
 }
 
-/// Bytes of a TLS record that an agent sends: of one that is larger nothing could be read for longer
-/// than a hub waits for a sign of life, over the slowest link.
+/// Bytes of a TLS record that an agent sends: of one that is larger nothing could be read for
+/// longer than a hub waits for a sign of life, over the slowest link.
 const RECORD_BYTES_MAX: usize = 2 * 1024;
 
 /// The folder that the identity is kept in.

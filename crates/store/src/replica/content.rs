@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use object::digest::Sum;
 use object::{Header, Object, ObjectName, Version};
 
 use crate::log::Input;
@@ -23,6 +24,37 @@ pub(super) struct Content {
 enum Entry {
     Stored(Arc<Row>),
     New(Box<Header>),
+}
+
+/// What becomes of a row whose version is the same and whose bytes are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bytes {
+    /// It gets the new ones.
+    Renewed,
+    /// It keeps those that it has: it was shown with them at this version.
+    Kept,
+}
+
+/// How much an object is like another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Likeness {
+    /// It is another one, or another version of it.
+    None,
+    /// It is the same version, with other bytes.
+    Version,
+    /// It is the same.
+    Whole,
+}
+
+impl Likeness {
+    /// Whether what is here stays.
+    fn is_kept(self, bytes: Bytes) -> bool {
+        match self {
+            Self::None => false,
+            Self::Version => bytes == Bytes::Kept,
+            Self::Whole => true,
+        }
+    }
 }
 
 impl Entry {
@@ -68,21 +100,38 @@ impl Content {
     }
 
     /// Takes an object in. Returns whether that changes anything.
-    pub(super) fn put(&mut self, object: &Object) -> bool {
+    pub(super) fn put(&mut self, object: &Object, bytes: Bytes) -> bool {
         let header = &object.header;
-        self.swap(header, || Entry::New(Box::new(header.clone())))
+        let there = self.likeness(header, || Sum::of(&object.bytes));
+        !there.is_kept(bytes) && self.swap(header, || Entry::New(Box::new(header.clone())))
     }
 
     /// Takes a row in that was staged. Returns whether that changes anything.
-    pub(super) fn adopt(&mut self, row: &Arc<Row>) -> bool {
-        self.swap(&row.header, || Entry::Stored(row.clone()))
+    pub(super) fn adopt(&mut self, row: &Arc<Row>, bytes: Bytes) -> bool {
+        let there = self.likeness(&row.header, || row.content());
+        !there.is_kept(bytes) && self.swap(&row.header, || Entry::Stored(row.clone()))
+    }
+
+    /// Whether a row that was staged is left where it is, since the same version is here with other
+    /// bytes and must stay.
+    pub(super) fn is_left(&self, row: &Row, bytes: Bytes) -> bool {
+        let there = self.likeness(&row.header, || row.content());
+        there == Likeness::Version && there.is_kept(bytes)
+    }
+
+    /// How much an object is like the one that is here.
+    fn likeness(&self, header: &Header, sum: impl FnOnce() -> Sum) -> Likeness {
+        let here = self.rows.get(&header.name);
+        let same = |here: &Header| here.uid == header.uid && here.version == header.version;
+        match here.filter(|here| same(here.header())) {
+            None => Likeness::None,
+            Some(Entry::Stored(row)) if row.content() != sum() => Likeness::Version,
+            // What one cut brings twice, it brings with the same bytes.
+            Some(Entry::Stored(_) | Entry::New(_)) => Likeness::Whole,
+        }
     }
 
     fn swap(&mut self, header: &Header, entry: impl FnOnce() -> Entry) -> bool {
-        let here = self.rows.get(&header.name).map(Entry::header);
-        if here.is_some_and(|here| here.uid == header.uid && here.version == header.version) {
-            return false;
-        }
         let before = self.rows.insert(header.name.clone(), entry());
         self.touch(header.name.clone(), before);
         true

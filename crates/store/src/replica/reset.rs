@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use object::{Header, ObjectName, Version};
 
-use super::content::Content;
+use super::content::{Bytes, Content};
 use super::fold::Fold;
 use super::stage::{check, named};
 use super::{Misbehaved, Onto, Refusal, Reset};
@@ -81,15 +81,19 @@ impl Fold<'_> {
             false => BTreeSet::new(),
         };
         wanted.retain(|name| !named.contains(name));
+        let shown = self.standing.version.as_ref();
+        let shown = shown.is_some_and(|shown| at <= shown);
+        // What another release made of the same version waits for a version of its own.
+        let bytes = if shown { Bytes::Kept } else { Bytes::Renewed };
         let mut swaps = Vec::new();
         if let Some(shelf) = shelf {
-            swaps.extend(self.adopt(&shelf, at, (&named, &mut wanted), content)?);
+            swaps.extend(self.adopt((&shelf, bytes), at, (&named, &mut wanted), content)?);
         }
         for object in puts {
             check(&object, |header| scope.contains(header))?;
             in_order(&object.header, at, content)?;
             wanted.insert(object.header.name.clone());
-            if content.put(&object) {
+            if content.put(&object, bytes) {
                 self.applied.stored += 1;
                 swaps.push(Input::Put(object));
             }
@@ -98,9 +102,7 @@ impl Fold<'_> {
             self.applied.stored += 1;
             swaps.push(content.remove(name, uid, at));
         }
-        let altered = content.altered(before);
-        let shown = self.standing.version.as_ref();
-        if altered && shown.is_some_and(|shown| at <= shown) {
+        if content.altered(before) && shown {
             return Err(Misbehaved::ResetWithoutVersion { at: at.clone() }.into());
         }
         self.replace(scope, Fate::Reset, at, swaps);
@@ -128,7 +130,7 @@ impl Fold<'_> {
     /// Takes what is staged and not put or dropped anew.
     fn adopt(
         &mut self,
-        shelf: &Shelf,
+        (shelf, bytes): (&Shelf, Bytes),
         at: &Version,
         (named, wanted): (&BTreeSet<ObjectName>, &mut BTreeSet<ObjectName>),
         content: &mut Content,
@@ -139,10 +141,14 @@ impl Fold<'_> {
             match row {
                 _ if named.contains(name) => replaced.push(name.clone()),
                 None => drop(wanted.remove(name)),
+                Some(row) if content.is_left(row, bytes) => {
+                    wanted.insert(name.clone());
+                    replaced.push(name.clone());
+                }
                 Some(row) => {
                     in_order(&row.header, at, content)?;
                     wanted.insert(name.clone());
-                    changed += usize::from(content.adopt(row));
+                    changed += usize::from(content.adopt(row, bytes));
                     rows.push(row.clone());
                 }
             }

@@ -308,7 +308,8 @@ impl Table {
 
 /// Whether two rows are the same object at the same version.
 pub(crate) fn is_same(one: &Row, other: &Row) -> bool {
-    one.header.uid == other.header.uid && one.header.version == other.header.version
+    let same = one.header.uid == other.header.uid && one.header.version == other.header.version;
+    same && one.content() == other.content()
 }
 
 /// Before and after of every row that a step touched.

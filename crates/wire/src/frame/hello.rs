@@ -4,6 +4,7 @@ use object::codec::{Malformed, Taker, put_number, put_text, put_version};
 use object::standing::Parts;
 use object::{ObjectName, Resource, Scope, Standing, Version};
 
+use super::noted::{Asides, Noted, put_documents, take_documents};
 use super::{cut, put_resource, take_resource};
 use crate::digest::Digest;
 
@@ -37,6 +38,10 @@ pub struct Hello {
     pub machine: Machine,
     /// What is staged there from sessions before. An older agent has nothing.
     pub staged: Vec<Staged>,
+    /// The documents that it has.
+    pub documents: Vec<Noted>,
+    /// Objects that it could not take.
+    pub aside: Asides,
 }
 
 /// What an agent tells of its machine, in the words of Kubernetes' labels. It is a claim: nothing
@@ -121,6 +126,8 @@ impl Hello {
         self.machine.encode(out);
         put_number(out, self.staged.len() as u64);
         self.staged.iter().for_each(|staged| staged.encode(out));
+        put_documents(out, &self.documents);
+        self.aside.encode(out);
     }
 
     pub(super) fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
@@ -145,6 +152,7 @@ impl Hello {
             return Err(Malformed);
         }
         let staged = (0..count).map(|_| Staged::decode(taker));
+        let staged = staged.collect::<Result<_, _>>()?;
         Ok(Self {
             oldest,
             newest,
@@ -153,7 +161,9 @@ impl Hello {
             program,
             holdings,
             machine,
-            staged: staged.collect::<Result<_, _>>()?,
+            staged,
+            documents: take_documents(taker)?,
+            aside: Asides::take(taker)?,
         })
     }
 }

@@ -7,6 +7,7 @@
 mod class; // what a frame is for
 mod deliver; // a delivery <-> bytes
 mod hello; // the first words of both sides
+mod noted; // which documents a node has, and what it could not take
 mod report; // an entry of a queue that goes up <-> bytes
 mod stream; // what is said of a stream <-> bytes
 mod tell; // what is held, bucket by bucket
@@ -23,9 +24,10 @@ pub use hello::{
     HOLDINGS_MAX, Hello, Holding, Machine, REGISTER_NODE, SCOPES_MAX, STAGED_MAX, Staged, Welcome,
     common,
 };
+pub use noted::{ASIDE_MAX, Aside, Asides, Noted};
 pub use report::{Form, KEY_BYTES_MAX, Queue, REPORT_BYTES_MAX, Report, Reported};
 pub use stream::{Cause, End, PURPOSE_BYTES_MAX, Said};
-pub use tell::{Ask, Tell, Told};
+pub use tell::{Ask, By, Tell, Told};
 
 /// Bytes of a message before the hello was answered.
 pub const FIRST_MESSAGE_BYTES_MAX: usize = 256 * 1024;

@@ -6,6 +6,16 @@ use object::{Resource, Scope};
 use super::{put_resource, take_resource};
 use crate::difference::{BITS_MAX, ENTRIES_MAX, Entry};
 
+/// By what two ends compare what they have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// By name, uid and version. Whoever differs is out of date.
+    Version,
+    /// By name and bytes. Where versions are the same and this is not, the bytes were made by
+    /// another release.
+    Content,
+}
+
 /// What do you hold of a resource?
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
@@ -17,6 +27,8 @@ pub struct Ask {
     pub entries_of: Option<Vec<usize>>,
     /// The scope, if it is asked what is staged for it and not what is held.
     pub staged: Option<Scope>,
+    /// By what objects are told apart.
+    pub by: By,
 }
 
 /// What is held of a resource.
@@ -30,6 +42,8 @@ pub struct Tell {
     pub told: Told,
     /// The scope, if this is what is staged for it.
     pub staged: Option<Scope>,
+    /// By what objects are told apart.
+    pub by: By,
 }
 
 /// An answer.
@@ -52,6 +66,7 @@ impl Ask {
             put_buckets(out, which);
         }
         put_scope(out, self.staged.as_ref());
+        self.by.encode(out);
     }
 
     pub(super) fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
@@ -64,6 +79,7 @@ impl Ask {
                 _ => return Err(Malformed),
             },
             staged: take_scope(taker)?,
+            by: By::take(taker)?,
         })
     }
 }
@@ -89,6 +105,7 @@ impl Tell {
             Told::TooMany => put_number(out, 2),
         }
         put_scope(out, self.staged.as_ref());
+        self.by.encode(out);
     }
 
     pub(super) fn decode(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
@@ -114,7 +131,30 @@ impl Tell {
             bits,
             told,
             staged: take_scope(taker)?,
+            by: By::take(taker)?,
         })
+    }
+}
+
+impl By {
+    fn encode(self, out: &mut Vec<u8>) {
+        let number = match self {
+            Self::Version => 0,
+            Self::Content => 1,
+        };
+        put_number(out, number);
+    }
+
+    /// An older end knows versions alone, and says nothing of it.
+    fn take(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
+        if taker.is_empty() {
+            return Ok(Self::Version);
+        }
+        match taker.number()? {
+            0 => Ok(Self::Version),
+            1 => Ok(Self::Content),
+            _ => Err(Malformed),
+        }
     }
 }
 

@@ -63,6 +63,8 @@ fn hello(holdings: Vec<Holding>) -> Hello {
             os: "linux".into(),
             arch: "arm64".into(),
         },
+        documents: Vec::new(),
+        aside: Asides::default(),
     }
 }
 
@@ -137,12 +139,15 @@ fn every_question() -> Vec<Frame> {
         (None, Some(scope())),
         (Some(vec![0, 3]), Some(scope())),
     ] {
-        all.push(Frame::Ask(Ask {
-            resource: resource(),
-            bits: 7,
-            entries_of,
-            staged,
-        }));
+        for by in [By::Version, By::Content] {
+            all.push(Frame::Ask(Ask {
+                resource: resource(),
+                bits: 7,
+                entries_of: entries_of.clone(),
+                staged: staged.clone(),
+                by,
+            }));
+        }
     }
     let entry = Entry {
         name: ObjectName::new("n", "a"),
@@ -153,12 +158,17 @@ fn every_question() -> Vec<Frame> {
         Told::Entries(vec![1], vec![entry]),
         Told::TooMany,
     ] {
-        for staged in [None, Some(scope())] {
+        for (staged, by) in [
+            (None, By::Version),
+            (Some(scope()), By::Version),
+            (None, By::Content),
+        ] {
             all.push(Frame::Tell(Tell {
                 resource: resource(),
                 bits: 1,
                 told: told.clone(),
                 staged,
+                by,
             }));
         }
     }
@@ -342,8 +352,8 @@ fn an_older_agent_says_nothing_of_its_machine() {
     for text in [&said.machine.host, &said.machine.os, &said.machine.arch] {
         put_text(&mut machine, text);
     }
-    // Behind it stands that nothing is staged.
-    put_number(&mut machine, 0);
+    // Behind it stands that nothing is staged, no document there and nothing set aside.
+    machine.extend_from_slice(&[0; 4]);
     assert!(body.ends_with(&machine));
     body.truncate(body.len() - machine.len());
     let read = Hello::decode(&mut Taker::new(&body)).unwrap();

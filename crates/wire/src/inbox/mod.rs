@@ -12,7 +12,8 @@ use object::{Header, Object, ObjectName, Resource, Scope, Version};
 
 use crate::content::{Content, Form, Unusable};
 use crate::digest::content_hash;
-use crate::frame::{Delivery, Fault};
+use crate::documents::{self, DOCUMENT_BYTES_MAX};
+use crate::frame::{Aside, Asides, Delivery, Fault};
 use open::Open;
 
 /// Deliveries that may wait for one before them: as many as may be on their way.
@@ -50,6 +51,10 @@ pub struct Inbox {
     fresh: HashMap<(Resource, ObjectName), (u64, Bytes)>,
     /// Scopes that are held when what was handed on with these numbers is stored.
     starting: Vec<(u64, Resource, Scope)>,
+    /// The object that was rejected, and is awaited again or void.
+    rejected: Option<(u64, Aside)>,
+    /// Objects that could not be taken, and are void.
+    aside: Asides,
 }
 
 /// What is to be done.
@@ -175,6 +180,19 @@ pub enum Misbehaved {
 }
 
 impl Inbox {
+    /// One of a node that could not take these, in sessions before.
+    pub fn after(aside: Asides) -> Self {
+        Self {
+            aside,
+            ..Self::default()
+        }
+    }
+
+    /// Objects that could not be taken, in this session and before.
+    pub fn aside(&self) -> &Asides {
+        &self.aside
+    }
+
     /// Takes a delivery, and whatever waited for it.
     pub fn take(
         &mut self,
@@ -238,12 +256,19 @@ impl Inbox {
         self.waiting.insert(number, delivery);
         while let Some(delivery) = self.waiting.remove(&(self.taken + 1)) {
             let number = self.taken + 1;
-            let opened = delivery.map_or(Ok(()), |delivery| {
-                self.open(number, delivery, held, &mut actions)
-            });
+            let opened = match delivery {
+                Some(delivery) => self.open(number, delivery, held, &mut actions),
+                None => {
+                    self.give_up(number);
+                    Ok(())
+                }
+            };
             match opened {
                 Ok(()) => self.taken = number,
                 Err(Refused::Fault(fault)) => {
+                    if let Some((_, aside)) = &mut self.rejected {
+                        aside.fault = fault;
+                    }
                     actions.push(Action::Reject { number, fault });
                     break;
                 }
@@ -292,13 +317,22 @@ impl Inbox {
                 self.handed.push_back((number, number));
                 actions.push(Action::Store(Piece::unstage(number, resource, scope)));
             }
-            (Delivery::Document { name, content }, _) if !within => {
+            (Delivery::Document { name, .. } | Delivery::DocumentGone { name }, _)
+                if !documents::is_name(&name) =>
+            {
+                return Err(Refused::Fault(Fault::NoObject));
+            }
+            // It has nothing to do with a cut, which may have been left where it is.
+            (Delivery::Document { name, content }, _) => {
                 self.hand_on(number - 1, Complete::No, actions);
                 let found = |_: &Form| held.document(&name);
+                if content.length > DOCUMENT_BYTES_MAX {
+                    return Err(Refused::Fault(Fault::TooLarge));
+                }
                 let bytes = Some(content.open(found)?);
                 self.hand_on_document(number, name, bytes, actions);
             }
-            (Delivery::DocumentGone { name }, _) if !within => {
+            (Delivery::DocumentGone { name }, _) => {
                 self.hand_on(number - 1, Complete::No, actions);
                 self.hand_on_document(number, name, None, actions);
             }
@@ -328,6 +362,14 @@ impl Inbox {
         held: &impl Held,
     ) -> Result<(), Refused> {
         let open = self.open.as_mut().ok_or(Refused::Misbehaved)?;
+        // Whether it is taken is seen below: a hub that gives it up says only its number.
+        let aside = Aside {
+            resource: open.resource.clone(),
+            name: name.clone(),
+            hash: content.hash,
+            fault: Fault::NoObject,
+        };
+        self.rejected = Some((number, aside));
         let object = opened(open, &self.fresh, &name, content, held)?;
         let header = &object.header;
         let inside = open.is_inside(header).unwrap_or_else(|| {
@@ -342,9 +384,19 @@ impl Inbox {
         }
         let bytes = object.bytes.clone();
         open.put(number, object)?;
+        self.rejected = None;
+        self.aside.taken(&open.resource, &name);
         let key = (open.resource.clone(), name);
         self.fresh.insert(key, (number, bytes));
         Ok(())
+    }
+
+    /// A number is void. If it was rejected, its object is set aside.
+    fn give_up(&mut self, number: u64) {
+        let rejected = self.rejected.take();
+        if let Some((_, aside)) = rejected.filter(|(at, _)| *at == number) {
+            self.aside.note(aside);
+        }
     }
 
     fn hand_on_if_large(&mut self, number: u64, actions: &mut Vec<Action>) {

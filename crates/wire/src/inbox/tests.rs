@@ -280,7 +280,6 @@ fn parts_that_do_not_belong_there_end_the_session() {
         scope: Scope::all(),
         from,
     };
-    let gone = || Delivery::DocumentGone { name: "d".into() };
     assert!(out_of_place(vec![put("a", 1)]));
     assert!(out_of_place(vec![Delivery::Progress]));
     let stage = Delivery::Stage {
@@ -291,7 +290,6 @@ fn parts_that_do_not_belong_there_end_the_session() {
     };
     assert!(out_of_place(vec![stage.clone(), Delivery::Progress]));
     assert!(out_of_place(vec![stage, reset(From::Held)]));
-    assert!(out_of_place(vec![cut(9), gone()]));
     assert!(out_of_place(vec![
         cut(9),
         Delivery::Drop { name: name("a") }

@@ -3,7 +3,7 @@
 
 use object::{Header, Resource, Scope, Version};
 
-use super::{Item, Outbox, Sent};
+use super::{Flying, Item, Outbox};
 use crate::cut;
 use crate::digest::{Digest, Member};
 use crate::session::Compared;
@@ -64,7 +64,10 @@ impl Outbox {
 
     /// How many objects are on their way, or the word that they went.
     pub fn objects_in_flight(&self) -> usize {
-        let object = |sent: &&Sent| matches!(sent.item, Item::Change(_) | Item::Object(_));
+        let object = |flying: &&Flying| match flying {
+            Flying::Part(sent) => matches!(sent.item, Item::Change(_) | Item::Object(_)),
+            Flying::Document(_) => false,
+        };
         self.window.on_the_way().filter(object).count()
     }
 

@@ -4,9 +4,11 @@
 //! staged from the last name of the one before. Only the cut or the page that is being sent is
 //! kept, by reference: a node that is slow, or has much to catch up with, takes little memory.
 
+mod copies; // documents
 mod follow; // one resource: where the node stands, what is next
 mod look; // what it tells of itself
 mod resume; // what is staged since before
+mod spared; // what is not sent, since the node could not take it
 mod start; // a scope that starts, or is put right
 mod withhold; // what is not sent, since it is not wanted any more
 
@@ -24,7 +26,9 @@ use crate::digest::content_hash;
 use crate::frame::{Delivery, Fault, Frame, From};
 use crate::ring::Ring;
 use crate::window::{Fate, Limits, NotSent, Step, Why, Window};
+use copies::{Copies, Copy};
 use follow::Follow;
+use spared::Spared;
 pub(crate) use start::Found;
 use withhold::may_go_again;
 
@@ -58,7 +62,7 @@ pub trait Source {
 /// What is sent to one node in one session.
 #[derive(Debug)]
 pub struct Outbox {
-    window: Window<Sent>,
+    window: Window<Flying>,
     follows: Follows,
     /// The cut, or the page, that is being sent.
     queue: VecDeque<Item>,
@@ -66,6 +70,8 @@ pub struct Outbox {
     current: Option<Resource>,
     /// Whether bytes were missing that are still the newest.
     starved: bool,
+    copies: Copies,
+    spared: Spared,
 }
 
 type Follows = BTreeMap<Resource, Follow>;
@@ -91,6 +97,14 @@ struct Sent {
     item: Item,
 }
 
+/// What is on its way.
+#[derive(Debug, Clone)]
+enum Flying {
+    /// Something of a resource.
+    Part(Sent),
+    Document(Copy),
+}
+
 /// What an ack settled that somebody wants to know of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settled {
@@ -112,6 +126,13 @@ pub enum Settled {
         /// Why.
         why: Why,
     },
+    /// The node could not take this document. It is set aside.
+    DocumentAside {
+        /// Its name.
+        name: Box<str>,
+        /// Why.
+        why: Why,
+    },
 }
 
 impl Outbox {
@@ -123,6 +144,8 @@ impl Outbox {
             queue: VecDeque::new(),
             current: None,
             starved: false,
+            copies: Copies::default(),
+            spared: Spared::default(),
         }
     }
 
@@ -173,6 +196,14 @@ impl Outbox {
     pub fn next(&mut self, source: &impl Source, now: Duration) -> Option<Frame> {
         self.starved = false;
         while self.window.has_room() {
+            if self.queue.is_empty()
+                && let Some(copy) = self.copies.next(now)
+            {
+                let delivery = copy.delivery();
+                let flying = Flying::Document(copy);
+                let number = self.window.send(flying, delivery.size(), now);
+                return Some(Frame::Deliver { number, delivery });
+            }
             if self.queue.is_empty() && !self.refill(source) {
                 return None;
             }
@@ -189,19 +220,25 @@ impl Outbox {
             if let Some(follow) = self.follows.get_mut(&sent.resource) {
                 follow.sent(&sent.item);
             }
+            if self.spared.has(&sent.resource, &delivery, now) {
+                continue;
+            }
             let bytes = delivery.size();
-            let number = self.window.send(sent, bytes, now);
+            let number = self.window.send(Flying::Part(sent), bytes, now);
             return Some(Frame::Deliver { number, delivery });
         }
         None
     }
 
     /// Takes an ack.
-    pub fn ack(&mut self, number: u64) -> Result<Vec<Settled>, NotSent> {
+    pub fn ack(&mut self, number: u64, now: Duration) -> Result<Vec<Settled>, NotSent> {
         let settled = self.window.ack(number)?.into_iter();
-        let follows = &self.follows;
+        let (follows, copies) = (&self.follows, &mut self.copies);
         Ok(settled
-            .filter_map(|(sent, fate)| meaning(sent, fate, follows))
+            .filter_map(|(flying, fate)| match flying {
+                Flying::Part(sent) => meaning(sent, fate, follows),
+                Flying::Document(copy) => copies.settle(copy, fate, now),
+            })
             .collect())
     }
 
@@ -329,15 +366,23 @@ pub enum Broken {
     },
 }
 
-/// What is said about a delivery that was not taken. Only an object can be given up.
+/// What is said about a delivery that was not taken. Only an object or a document can be given up.
 fn said_again(
-    step: Step<'_, Sent>,
+    step: Step<'_, Flying>,
     source: &impl Source,
     follows: &mut Follows,
 ) -> Result<Frame, Broken> {
     let (number, what, again) = match step {
         Step::Again { number, what } => (number, what, true),
         Step::Void { number, what } => (number, what, false),
+    };
+    let what = match what {
+        Flying::Part(sent) => sent,
+        Flying::Document(copy) if again => {
+            let delivery = copy.delivery();
+            return Ok(Frame::Deliver { number, delivery });
+        }
+        Flying::Document(_) => return Ok(Frame::Void { number }),
     };
     let delivery = (again && may_go_again(what, follows))
         .then(|| delivery(what, source, Whole::Always))

@@ -143,13 +143,13 @@ fn what_changed_is_sent_once_and_then_nothing() {
         ["pods to 6", "put n/p", "Progress"]
     );
     assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
-    assert_eq!(outbox.ack(2), Ok(vec![]));
+    assert_eq!(outbox.ack(2, Duration::ZERO), Ok(vec![]));
     let reached = Settled::Reached {
         resource: Resource::new("", "pods"),
         version: version(6),
         scopes: [all()].into(),
     };
-    assert_eq!(outbox.ack(3), Ok(vec![reached]));
+    assert_eq!(outbox.ack(3, Duration::ZERO), Ok(vec![reached]));
 }
 
 #[test]
@@ -162,11 +162,11 @@ fn what_a_node_holds_is_told_with_its_progress() {
     let mut number = 0;
     let mut held = |outbox: &mut Outbox, shelf: &Shelf| -> Vec<Arc<[Scope]>> {
         number += sent(outbox, shelf).len() as u64;
-        let settled = outbox.ack(number).unwrap().into_iter();
+        let settled = outbox.ack(number, Duration::ZERO).unwrap().into_iter();
         settled
             .filter_map(|settled| match settled {
                 Settled::Reached { scopes, .. } => Some(scopes),
-                Settled::SetAside { .. } => None,
+                Settled::SetAside { .. } | Settled::DocumentAside { .. } => None,
             })
             .collect()
     };
@@ -247,7 +247,7 @@ fn what_is_not_wanted_any_more_is_not_sent_again() {
     assert!(matches!(rejected(2), Frame::Deliver { number: 2, .. }));
     assert_eq!(rejected(3), Frame::Void { number: 3 });
     // Nobody misses it.
-    let settled = outbox.ack(3).unwrap();
+    let settled = outbox.ack(3, Duration::ZERO).unwrap();
     assert_eq!(settled, []);
 }
 
@@ -356,7 +356,7 @@ fn what_is_large_is_staged_before_and_what_is_given_up_is_unstaged() {
     // Not even the page that was begun.
     assert_eq!(words.len(), 1, "{words:?}");
     assert!(words[0].starts_with("Unstage"), "{words:?}");
-    outbox.ack(2).unwrap();
+    outbox.ack(2, Duration::ZERO).unwrap();
     outbox.want(&pods, &[all()]);
     let words = sent(&mut outbox, &shelf);
     assert_eq!(words[0], "stage");
@@ -392,7 +392,7 @@ fn what_was_to_be_sent_again_and_is_gone_is_set_aside() {
     // A second word about it changes nothing.
     let said = outbox.reject(2, Fault::NoBase, &shelf, Duration::ZERO);
     assert_eq!(said, Ok(None));
-    let settled = outbox.ack(3).unwrap();
+    let settled = outbox.ack(3, Duration::ZERO).unwrap();
     let aside = Settled::SetAside {
         resource: Resource::new("", "pods"),
         name: ObjectName::new("n", "p"),
@@ -422,7 +422,7 @@ fn who_lacks_the_base_gets_the_whole_and_what_cannot_be_taken_is_set_aside() {
     );
     let void = outbox.reject(2, Fault::TooLarge, &shelf, Duration::ZERO);
     assert_eq!(void, Ok(Some(Frame::Void { number: 2 })));
-    let settled = outbox.ack(3).unwrap();
+    let settled = outbox.ack(3, Duration::ZERO).unwrap();
     let Settled::SetAside { why, .. } = &settled[0] else {
         panic!("{settled:?}");
     };

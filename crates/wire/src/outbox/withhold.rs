@@ -4,7 +4,7 @@
 use object::{Header, Resource, Scope};
 
 use super::follow::Follow;
-use super::{Follows, Item, Outbox, Sent};
+use super::{Flying, Follows, Item, Outbox, Sent};
 use crate::cut::Change;
 use crate::frame::Frame;
 
@@ -48,8 +48,10 @@ impl Outbox {
         let Frame::Deliver { number, .. } = *frame else {
             return;
         };
-        let sent = self.window.get(number);
-        if sent.is_some_and(|sent| !may_go_again(sent, &mut self.follows)) {
+        let Some(Flying::Part(sent)) = self.window.get(number) else {
+            return;
+        };
+        if !may_go_again(sent, &mut self.follows) {
             self.window.give_up(number);
             *frame = Frame::Void { number };
         }

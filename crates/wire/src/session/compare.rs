@@ -7,7 +7,7 @@ use object::{Resource, Version};
 
 use super::sender::Compared;
 use crate::difference::{self, Repairs};
-use crate::frame::{Ask, Frame, Told};
+use crate::frame::{Ask, By, Frame, Told};
 use crate::outbox::Outbox;
 
 /// A question that is not answered yet.
@@ -92,6 +92,7 @@ impl Question {
             bits: self.bits,
             entries_of,
             staged: None,
+            by: By::Version,
         })
     }
 

@@ -9,7 +9,10 @@ mod greet; // the first words, and whether there is a session
 mod compare; // what a node is asked to find out what it holds
 mod pace; // how often it is asked
 mod resume; // what it is asked about what is staged there
+mod refresh; // how it gets bytes anew that another release made
 mod news; // what is told of a session
+mod judge; // whether what it holds is what there was
+mod known; // what the node says beside where it stands
 mod sender; // the end that sends deliveries
 mod receiver; // the end that stores them
 
@@ -23,6 +26,7 @@ pub use greet::{Terms, greet};
 pub use news::{Counts, Happening, Standings};
 pub use pulse::Patience;
 pub use receiver::{Kept, Receiver, Task};
+pub use refresh::REFRESH_EVERY;
 pub use sender::{Compared, Sender};
 
 /// The oldest protocol that is spoken here.
@@ -33,8 +37,13 @@ pub const PROTOCOL_NEWEST: u64 = 1;
 /// The hub goes on with what is staged at a node since before, or has it discarded. With a hub that
 /// does not, the node discards it itself.
 pub const RESUMES: u64 = 2;
+/// The node can be asked for the digests of what it holds by its bytes, and takes an object anew
+/// whose version is the same and whose bytes are not.
+pub const CONTENTS: u64 = 4;
+/// The node says which documents it has, and takes others.
+pub const DOCUMENTS: u64 = 8;
 /// What is understood here beyond the protocol, a bit for each.
-pub const FEATURES: u64 = RESUMES;
+pub const FEATURES: u64 = RESUMES | CONTENTS | DOCUMENTS;
 
 /// Why a session ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -21,6 +21,10 @@ pub struct Counts {
     pub void: u64,
     /// Times the node was asked what it holds of a resource.
     pub asked: u64,
+    /// Objects that were sent anew, since the node had other bytes of the same version.
+    pub refreshed: u64,
+    /// Times that such objects differed still after they were sent anew.
+    pub in_vain: u64,
 }
 
 /// Where a node stands with a resource, as far as this end knows.
@@ -66,6 +70,11 @@ pub enum Happening {
     SetAsideAgain {
         /// How long it is.
         pause: Duration,
+    },
+    /// The node could not take so many objects more than it says the names of.
+    MoreSetAside {
+        /// How many.
+        count: u64,
     },
     /// The node was told of a version that is not known here: this end is behind, or the cluster's
     /// history is another one.

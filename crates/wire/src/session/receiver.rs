@@ -4,14 +4,16 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use object::{Header, Resource, Scope};
+use object::{Header, ObjectName, Resource, Scope};
 
 use super::Ended;
 use super::pulse::{Beat, Patience, Pulse};
 use super::{PROTOCOL_NEWEST, PROTOCOL_OLDEST};
-use crate::difference;
-use crate::digest::Digest;
-use crate::frame::{Ask, Fault, Frame, Hello, Report, Reported, Said, Tell, Told, Welcome};
+use crate::difference::{Buckets, Entries, Entry};
+use crate::digest::{Digest, Sum};
+use crate::frame::{
+    Asides, Ask, By, Fault, Frame, Hello, Report, Reported, Said, Tell, Told, Welcome,
+};
 use crate::inbox::{Action, Held, Inbox, Piece};
 
 /// What the node keeps, and can tell of.
@@ -28,6 +30,11 @@ pub trait Kept: Held {
         scope: &Scope,
         look: &mut dyn FnMut(&Header),
     ) -> bool;
+    /// Looks at the name and the bytes of every object that it holds of a resource. False from one
+    /// that cannot tell.
+    fn each_content(&self, _: &Resource, _: &mut dyn FnMut(&ObjectName, Sum)) -> bool {
+        false
+    }
 }
 
 /// A session with a hub.
@@ -79,13 +86,18 @@ impl Receiver {
         let mut pulse = Pulse::new(Patience::AGENT, now);
         pulse.await_answer(true, now);
         Self {
-            inbox: Inbox::default(),
+            inbox: Inbox::after(hello.aside.clone()),
             pulse,
             welcome: None,
             control: VecDeque::from([Frame::Hello(hello)]),
             acked: 0,
             again: false,
         }
+    }
+
+    /// Objects that could not be taken, in this session and before: the next hello has them.
+    pub fn aside(&self) -> &Asides {
+        self.inbox.aside()
     }
 
     /// What the hub agreed to.
@@ -283,39 +295,49 @@ fn ping(number: u64, kept: &impl Kept) -> Frame {
 
 /// What is told of what is held, or staged.
 fn tell(ask: Ask, kept: &impl Kept) -> Tell {
-    let Ask {
-        resource,
-        bits,
-        entries_of,
-        staged,
-    } = ask;
-    let each = |look: &mut dyn FnMut(&Header)| match &staged {
-        Some(scope) => kept.each_staged(&resource, scope, look),
-        None => {
-            kept.each(&resource, look);
-            true
-        }
-    };
-    let told = match entries_of {
-        None => {
-            let mut buckets = difference::Buckets::new(&resource, bits);
-            let there = each(&mut |header| buckets.add(header));
-            there.then(|| Told::Buckets(buckets.digests()))
-        }
-        Some(which) => {
-            let entries = difference::Entries::new(&resource, (bits, &which));
-            entries.and_then(|mut entries| {
-                let there = each(&mut |header| entries.add(header));
-                let found = entries.found().filter(|_| there)?;
-                Some(Told::Entries(which, found))
-            })
-        }
+    let told = match &ask.entries_of {
+        None => buckets(&ask, kept).map(Told::Buckets),
+        Some(which) => entries(&ask, which, kept).map(|all| Told::Entries(which.clone(), all)),
     };
     Tell {
-        bits,
+        bits: ask.bits,
         told: told.unwrap_or(Told::TooMany),
-        staged,
-        resource,
+        staged: ask.staged,
+        by: ask.by,
+        resource: ask.resource,
+    }
+}
+
+fn buckets(ask: &Ask, kept: &impl Kept) -> Option<Vec<u64>> {
+    let mut buckets = Buckets::new(&ask.resource, ask.bits);
+    let there = match ask.by {
+        By::Version => each(ask, kept, &mut |header| buckets.add(header)),
+        By::Content => kept.each_content(&ask.resource, &mut |name, sum| {
+            buckets.add_content(name, sum);
+        }),
+    };
+    there.then(|| buckets.digests())
+}
+
+fn entries(ask: &Ask, which: &[usize], kept: &impl Kept) -> Option<Vec<Entry>> {
+    let mut entries = Entries::new(&ask.resource, (ask.bits, which))?;
+    let there = match ask.by {
+        By::Version => each(ask, kept, &mut |header| entries.add(header)),
+        By::Content => kept.each_content(&ask.resource, &mut |name, sum| {
+            entries.add_content(name, sum);
+        }),
+    };
+    entries.found().filter(|_| there)
+}
+
+/// Looks at everything that is asked about. False where there is nothing that could be.
+fn each(ask: &Ask, kept: &impl Kept, look: &mut dyn FnMut(&Header)) -> bool {
+    match &ask.staged {
+        Some(scope) => kept.each_staged(&ask.resource, scope, look),
+        None => {
+            kept.each(&ask.resource, look);
+            true
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::compare::Asked;
 use super::sender::Compared;
 use crate::difference::{self, Repairs};
 use crate::digest::{Digest, Member};
-use crate::frame::{Ask, Frame, Tell, Told};
+use crate::frame::{Ask, By, Frame, Tell, Told};
 use crate::outbox::Outbox;
 
 /// Buckets whose entries are asked for at once. With some eight objects each, an answer fits into a
@@ -164,6 +164,7 @@ impl Resuming {
             bits: self.bits,
             entries_of: self.differ.as_ref().map(|differ| differ.which.clone()),
             staged: Some(self.scope.clone()),
+            by: By::Version,
         })
     }
 

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use object::{Header, Resource, Scope};
 
-use super::Ended;
 use super::compare::{Outcome, Question};
 use super::news::{Counts, Happening, Standings};
 use super::pace::Pace;
 use super::pulse::{Beat, Patience, Pulse};
+use super::refresh::Refresh;
 use super::resume::{Nonsense, Resumption};
-use crate::cut;
-use crate::digest::{Digest, Member};
-use crate::frame::{Frame, Holding, Reported, Staged, Tell, Welcome};
+use super::{CONTENTS, DOCUMENTS, Ended};
+use crate::digest::{Digest, Sum};
+use crate::frame::{Aside, By, Frame, Holding, Reported, Staged, Tell, Welcome};
 use crate::outbox::{Outbox, Settled, Source};
 use crate::report::{Collected, Taken};
 use crate::window::Limits;
@@ -29,6 +29,11 @@ pub trait Compared: Source {
     fn digest(&self, resource: &Resource, scopes: &[Scope]) -> Digest;
     /// Everything in these scopes, each object once.
     fn headers(&self, resource: &Resource, scopes: &[Scope]) -> Vec<Arc<Header>>;
+    /// What the bytes of an object come to, at exactly this version, if they are still there.
+    fn sum(&self, resource: &Resource, header: &Header) -> Option<Sum> {
+        let bytes = self.bytes(resource, header)?;
+        Some(Sum::of(&bytes))
+    }
 }
 
 /// How long a node may be busy before nothing new is sent to it for a moment, so that what it holds
@@ -52,15 +57,23 @@ enum Pause {
 /// A session with a node.
 #[derive(Debug)]
 pub struct Sender {
-    outbox: Outbox,
+    pub(super) outbox: Outbox,
     pulse: Pulse,
     /// What the node said that it holds, of resources that are not known here yet.
-    unjudged: BTreeMap<Resource, Holding>,
+    pub(super) unjudged: BTreeMap<Resource, Holding>,
     /// What it said that is staged there, of the same.
-    staged: Vec<Staged>,
+    pub(super) staged: Vec<Staged>,
     questions: BTreeMap<Resource, Question>,
     /// Questions about what is staged.
     resumption: Resumption,
+    /// Questions about bytes.
+    refresh: Refresh,
+    /// Whether the node takes documents.
+    pub(super) takes_documents: bool,
+    /// Objects that it could not take, of resources that are not known here yet.
+    pub(super) aside: Vec<Aside>,
+    /// What is said of that, once.
+    pub(super) more_aside: u64,
     /// What is said before any delivery.
     control: VecDeque<Frame>,
     reports: Collected,
@@ -85,11 +98,13 @@ impl Sender {
         now: Duration,
     ) -> Self {
         let mut reports = Collected::new();
-        let mut control = VecDeque::from([Frame::Welcome(welcome)]);
-        control.extend(reports.begin().map(Frame::Reported));
         let unjudged = holdings
             .into_iter()
             .map(|holding| (holding.resource.clone(), holding));
+        let takes_documents = welcome.features & DOCUMENTS != 0;
+        let refresh = Refresh::new(welcome.features & CONTENTS != 0, now);
+        let mut control = VecDeque::from([Frame::Welcome(welcome)]);
+        control.extend(reports.begin().map(Frame::Reported));
         Self {
             outbox: Outbox::new(limits),
             pulse: Pulse::new(patience, now),
@@ -97,6 +112,10 @@ impl Sender {
             staged,
             questions: BTreeMap::new(),
             resumption: Resumption::default(),
+            refresh,
+            takes_documents,
+            aside: Vec::new(),
+            more_aside: 0,
             control,
             reports,
             pace: Pace::default(),
@@ -152,7 +171,7 @@ impl Sender {
                 Ok(Vec::new())
             }
             Frame::Ack { number } => {
-                let settled = self.outbox.ack(number)?;
+                let settled = self.outbox.ack(number, now)?;
                 let aside = |settled: &Settled| matches!(settled, Settled::SetAside { .. });
                 if settled.iter().any(aside) {
                     self.pace.set_aside();
@@ -165,7 +184,7 @@ impl Sender {
                 self.say_again(again);
                 Ok(Vec::new())
             }
-            Frame::Tell(tell) => self.told(tell, source),
+            Frame::Tell(tell) => self.told(tell, source, now),
             Frame::Report(report) => Ok(match self.reports.take(&report)? {
                 Taken::New => vec![Happening::Report(report)],
                 _ => Vec::new(),
@@ -237,12 +256,23 @@ impl Sender {
     /// Whether the node owes an ack or an answer.
     pub fn awaits(&self) -> bool {
         let asks = !self.questions.is_empty() || !self.resumption.is_empty();
-        self.outbox.in_flight() > 0 || asks
+        self.outbox.in_flight() > 0 || asks || !self.refresh.is_empty()
     }
 
     /// What was counted.
     pub fn counts(&self) -> Counts {
-        self.counts
+        let (refreshed, in_vain) = self.refresh.counts();
+        Counts {
+            refreshed,
+            in_vain,
+            ..self.counts
+        }
+    }
+
+    /// What the node holds is compared by its bytes after this time, and then every hour or so. A
+    /// hub spreads that over its nodes.
+    pub fn refresh_after(&mut self, wait: Duration, now: Duration) {
+        self.refresh.wait(wait, now);
     }
 
     /// Whether what the node holds was what it should be, when that was last known.
@@ -284,6 +314,9 @@ impl Sender {
         match self.pause {
             Pause::No => {
                 let frame = self.outbox.next(source, now);
+                if self.outbox.has_spared() {
+                    self.pace.set_aside();
+                }
                 self.starved_at = self.outbox.is_starved().then_some(now);
                 self.counts.sent += u64::from(frame.is_some());
                 Ok(frame)
@@ -311,79 +344,7 @@ impl Sender {
         self.control.extend(frame);
     }
 
-    /// Judges what the node said that it holds, of resources that are known by now.
-    fn judge(&mut self, source: &impl Compared, now: Duration) -> Vec<Happening> {
-        if self.unjudged.is_empty() && self.staged.is_empty() {
-            return Vec::new();
-        }
-        let outbox = &self.outbox;
-        let known = |resource: &Resource| outbox.knows(resource) && source.ring(resource).is_some();
-        let staged: Vec<Staged> = self
-            .staged
-            .extract_if(.., |staged| known(&staged.resource))
-            .collect();
-        let judged: Vec<Holding> = self
-            .unjudged
-            .extract_if(.., |resource, _| known(resource))
-            .map(|(_, holding)| holding)
-            .collect();
-        let judged = judged.into_iter();
-        let happenings = judged
-            .flat_map(|holding| self.judge_one(holding, source, now))
-            .collect();
-        // What is staged is of use or not, by what is held.
-        for staged in staged {
-            self.outbox.found(staged, source.epoch());
-        }
-        happenings
-    }
-
-    fn judge_one(
-        &mut self,
-        holding: Holding,
-        source: &impl Compared,
-        at: Duration,
-    ) -> Vec<Happening> {
-        let resource = &holding.resource;
-        let Some(ring) = source.ring(resource) else {
-            return Vec::new();
-        };
-        let wanted = self.outbox.wanted(resource).to_vec();
-        let same = holding.epoch == source.epoch();
-        // Versions of another epoch say nothing here.
-        let reached = holding.reached.filter(|_| same);
-        let member = |header: &Header| Member::of(resource, header);
-        let now = (source.digest(resource, &holding.scopes), member);
-        let standing = holding.standing.filter(|standing| {
-            let known = cut::digest_at(ring, &holding.scopes, standing, now);
-            same && known == Ok(holding.digest)
-        });
-        let doubtful = standing.is_none() && same && !holding.scopes.is_empty();
-        let ahead = reached.clone().filter(|reached| reached > ring.now());
-        let ahead = ahead.map(|reached| Happening::Ahead {
-            resource: resource.clone(),
-            reached,
-        });
-        // What it said is what there was: as good as an ack.
-        let whole = standing.as_ref().filter(|at| at.parts.is_empty());
-        let stands = whole.map(|at| {
-            Happening::Settled(Settled::Reached {
-                resource: resource.clone(),
-                version: at.progress.clone(),
-                scopes: holding.scopes.clone().into(),
-            })
-        });
-        self.outbox
-            .stands(resource.clone(), standing, reached, holding.scopes);
-        self.outbox.want(resource, &wanted);
-        if doubtful {
-            self.outbox.ask(resource);
-            self.ask(resource, Question::new(holding.objects, true, at));
-        }
-        stands.into_iter().chain(ahead).collect()
-    }
-
-    fn ask(&mut self, resource: &Resource, question: Question) {
+    pub(super) fn ask(&mut self, resource: &Resource, question: Question) {
         self.control.push_back(question.frame(resource));
         self.questions.insert(resource.clone(), question);
         self.counts.asked += 1;
@@ -398,6 +359,7 @@ impl Sender {
             }
         }
         self.control.extend(self.resumption.due(now, answered));
+        self.control.extend(self.refresh.due(now, answered));
     }
 
     /// Compares the digest of all that the node holds with the expected one. What is on its way
@@ -425,6 +387,9 @@ impl Sender {
         let mut happenings = vec![Happening::Compared { even }];
         if even {
             self.pace.even();
+            let asked = self.refresh.begin(&self.outbox, now);
+            self.counts.asked += asked.len() as u64;
+            self.control.extend(asked);
         } else if self.pace.may_ask(now) {
             self.check(source, now);
             happenings.extend(self.pace(now));
@@ -450,7 +415,20 @@ impl Sender {
         }
     }
 
-    fn told(&mut self, mut tell: Tell, source: &impl Compared) -> Result<Vec<Happening>, Ended> {
+    fn told(
+        &mut self,
+        mut tell: Tell,
+        source: &impl Compared,
+        now: Duration,
+    ) -> Result<Vec<Happening>, Ended> {
+        if tell.by == By::Content {
+            let both = (&mut self.outbox, source);
+            let asked = self.refresh.take(tell, both, now);
+            let asked = asked.map_err(|Nonsense| Ended::out_of_place("an answer"))?;
+            self.counts.asked += u64::from(asked.is_some());
+            self.control.extend(asked);
+            return Ok(Vec::new());
+        }
         if let Some(scope) = tell.staged.take() {
             let both = (&mut self.outbox, source);
             let asked = self.resumption.take(&scope, tell, both);

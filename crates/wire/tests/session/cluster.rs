@@ -24,6 +24,8 @@ pub(crate) struct Cluster {
     uids: u64,
     /// Older versions whose bytes are kept.
     old_max: usize,
+    /// How often another release took over.
+    pub(crate) releases: usize,
 }
 
 pub(crate) struct Table {
@@ -68,6 +70,7 @@ impl Cluster {
             version: 1,
             uids: 0,
             old_max: [1, 6][chance.below(2)],
+            releases: 0,
         }
     }
 
@@ -131,6 +134,11 @@ impl Cluster {
         after: Option<Object>,
     ) {
         let at = self.version;
+        let after = after.map(|object| {
+            let text = std::str::from_utf8(&object.bytes).unwrap();
+            let bytes = made_by(self.releases, text.into());
+            Object { bytes, ..object }
+        });
         trace(|| match &after {
             Some(after) => format!("      {resource} {}", told(after)),
             None => format!("      {resource} {name} went @{at}"),
@@ -154,6 +162,18 @@ impl Cluster {
             after: header(after),
         };
         table.ring.push(step).unwrap();
+    }
+
+    /// A hub of another release takes over: of the same versions, it makes other bytes.
+    pub(crate) fn release(&mut self) {
+        self.releases += 1;
+        for table in self.tables.values_mut() {
+            for object in table.now.values_mut() {
+                let text = std::str::from_utf8(&object.bytes).unwrap();
+                object.bytes = made_by(self.releases, text.into());
+            }
+            table.old.clear();
+        }
     }
 
     /// Nothing is sent that the node may not have at this moment.
@@ -266,6 +286,16 @@ pub(crate) fn told(object: &Object) -> String {
 
 pub(crate) fn version(number: u64) -> Version {
     number.to_string().parse().unwrap()
+}
+
+/// The bytes that a release makes of an object. They are as long as those of the others.
+fn made_by(release: usize, text: String) -> Bytes {
+    let (from, to) = ["filling", "falling"].split_at(1);
+    let (from, to) = match release % 2 {
+        0 => (to, from),
+        _ => (from, to),
+    };
+    text.replace(from[0], to[0]).into()
 }
 
 fn filled_name(number: usize) -> ObjectName {

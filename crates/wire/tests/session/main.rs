@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod bytes; // what a node says of its bytes
 mod chance; // a seed -> what happens
 mod cluster; // objects and their history
 mod node; // an inbox, and a disk

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object::{Header, Object, ObjectName, Resource, Scope, Standing, Version};
 use wire::difference;
-use wire::digest::{Digest, Member};
-use wire::frame::{Ask, Frame, Holding, Staged, Tell, Told};
+use wire::digest::{Digest, Member, content_hash};
+use wire::frame::{Ask, By, Frame, Holding, Noted, Staged, Tell, Told};
 use wire::inbox::{Action, Change, Complete, Held, Inbox, Misbehaved, Onto, Piece, Replaced};
 
+use crate::bytes::tell_content;
 use crate::cluster::{Cluster, Rows, inside, resources, told};
+
 use crate::trace::{self, trace};
 
 #[derive(Default)]
@@ -18,14 +20,27 @@ pub(crate) struct Node {
     pub(crate) inbox: Inbox,
     pub(crate) disk: Disk,
     /// What was handed on and is not synced.
-    pending: VecDeque<Piece>,
+    pending: VecDeque<Handed>,
     acked: u64,
     /// Whether something was given up: then it may lack something that it should have.
     pub(crate) lacks: bool,
 }
 
+/// Something that the disk is to take.
+enum Handed {
+    Piece(Piece),
+    Document {
+        number: u64,
+        name: Box<str>,
+        bytes: Option<Bytes>,
+    },
+}
+
 #[derive(Default)]
 pub(crate) struct Disk {
+    pub(crate) documents: BTreeMap<Box<str>, Bytes>,
+    /// Whether it takes no object of one name.
+    pub(crate) narrow: bool,
     pub(crate) tables: BTreeMap<Resource, Shelf>,
     /// Whether it finds nothing that a difference could be made from.
     pub(crate) blind: bool,
@@ -48,7 +63,7 @@ pub(crate) struct Shelf {
     resets: Option<(Version, Vec<(Scope, Rows)>)>,
 }
 
-/// What is staged for a scope. What is to be laid over what is held cannot be gone on with.
+/// What is staged. What is to be laid over what is held cannot be gone on with.
 #[derive(Clone)]
 struct Staging {
     rows: Rows,
@@ -63,15 +78,15 @@ impl Held for Disk {
     fn selectable(&self, _: &Resource) -> Vec<Arc<str>> {
         Vec::new()
     }
-    fn document(&self, _: &str) -> Option<Bytes> {
-        None
+    fn document(&self, name: &str) -> Option<Bytes> {
+        self.documents.get(name).cloned()
     }
     fn covers(&self, resource: &Resource, header: &Header) -> bool {
         let table = self.tables.get(resource);
         table.is_some_and(|table| table.held.iter().any(|scope| scope.contains(header)))
     }
-    fn fits(&self, _: &Header, _: usize) -> bool {
-        true
+    fn fits(&self, header: &Header, _: usize) -> bool {
+        !self.narrow || header.name.as_str() != "a/z"
     }
 }
 
@@ -137,7 +152,7 @@ impl Node {
 
     /// A new session: nothing that was received is remembered but what is on the disk.
     pub(crate) fn reconnect(&mut self) {
-        self.inbox = Inbox::default();
+        self.inbox = Inbox::after(self.inbox.aside().clone());
         self.acked = 0;
         // What was handed on is still stored: the writer does not know of sessions.
         self.sync_all_unseen();
@@ -176,6 +191,7 @@ impl Node {
                     bits: ask.bits,
                     told,
                     staged: ask.staged,
+                    by: ask.by,
                 })]);
             }
             _ => Vec::new(),
@@ -183,16 +199,24 @@ impl Node {
         let mut answers = Vec::new();
         for action in actions {
             match action {
-                Action::Store(piece) => self.pending.push_back(piece),
+                Action::Store(piece) => self.pending.push_back(Handed::Piece(piece)),
                 Action::Reject { number, fault } => answers.push(Frame::Reject {
                     number,
                     fault,
-                    words: fault_words(fault),
+                    words: format!("{fault:?}").into(),
                 }),
                 Action::AckAgain => answers.push(Frame::Ack {
                     number: self.inbox.acked(),
                 }),
-                Action::Document { .. } => panic!("none is sent here"),
+                Action::Document {
+                    number,
+                    name,
+                    bytes,
+                } => self.pending.push_back(Handed::Document {
+                    number,
+                    name,
+                    bytes,
+                }),
             }
         }
         answers.extend(self.ack());
@@ -211,6 +235,9 @@ impl Node {
                 None => return Told::TooMany,
             },
         };
+        if ask.by == By::Content {
+            return tell_content(ask, rows);
+        }
         let rows = rows.values();
         let rows = rows.map(|object| &object.header);
         match &ask.entries_of {
@@ -225,16 +252,15 @@ impl Node {
     /// Hands on what was received so far.
     pub(crate) fn flush(&mut self) {
         if let Some(Action::Store(piece)) = self.inbox.flush() {
-            self.pending.push_back(piece);
+            self.pending.push_back(Handed::Piece(piece));
         }
     }
 
     /// The disk takes the next piece. Returns the ack, if there is something new to ack.
     pub(crate) fn sync(&mut self, cluster: &Cluster) -> Option<Frame> {
-        let piece = self.pending.pop_front()?;
-        let number = piece.number;
+        let handed = self.pending.pop_front()?;
         self.disk.lacks = self.lacks;
-        self.disk.store(piece, Some(cluster));
+        let number = self.disk.take(handed, Some(cluster));
         self.inbox.stored(number);
         self.ack()
     }
@@ -245,8 +271,8 @@ impl Node {
 
     fn sync_all_unseen(&mut self) {
         self.disk.lacks = self.lacks;
-        for piece in std::mem::take(&mut self.pending) {
-            self.disk.store(piece, None);
+        for handed in std::mem::take(&mut self.pending) {
+            self.disk.take(handed, None);
         }
     }
 
@@ -259,11 +285,39 @@ impl Node {
     }
 }
 
-fn fault_words(fault: wire::frame::Fault) -> Box<str> {
-    format!("{fault:?}").into()
-}
-
 impl Disk {
+    /// The documents that it has, as it says in a hello.
+    pub(crate) fn noted(&self) -> Vec<Noted> {
+        let all = self.documents.iter();
+        all.map(|(name, bytes)| Noted {
+            name: name.clone(),
+            hash: content_hash(bytes),
+        })
+        .collect()
+    }
+
+    /// Stores something. Says which number is stored by that.
+    fn take(&mut self, handed: Handed, cluster: Option<&Cluster>) -> u64 {
+        match handed {
+            Handed::Piece(piece) => {
+                let number = piece.number;
+                self.store(piece, cluster);
+                number
+            }
+            Handed::Document {
+                number,
+                name,
+                bytes,
+            } => {
+                match bytes {
+                    Some(bytes) => self.documents.insert(name, bytes),
+                    None => self.documents.remove(&name),
+                };
+                number
+            }
+        }
+    }
+
     /// Stores a piece, all of it or nothing, and checks that it may be shown.
     fn store(&mut self, piece: Piece, cluster: Option<&Cluster>) {
         trace(|| trace::piece(&piece));
@@ -391,6 +445,12 @@ impl Shelf {
         self.held.retain(|scope| !ended.contains(scope));
         self.staged.retain(|(scope, _)| !ended.contains(scope));
         let before = self.seen_at(&aim);
+        let shown = self.standing.as_ref().is_some_and(|at| *at.shown() == aim);
+        let rows = if shown {
+            self.rows.clone()
+        } else {
+            Rows::new()
+        };
         let resets = self.resets.take().filter(|(of, _)| *of == aim);
         for (scope, content) in resets.map(|(_, resets)| resets).unwrap_or_default() {
             self.rows
@@ -399,6 +459,15 @@ impl Shelf {
             self.staged.retain(|(other, _)| *other != scope);
             if !self.held.contains(&scope) {
                 self.held.push(scope);
+            }
+        }
+        // What was shown at a version keeps its bytes at this version.
+        for (name, old) in rows {
+            let same = |new: &&mut Object| {
+                (&new.header.uid, &new.header.version) == (&old.header.uid, &old.header.version)
+            };
+            if let Some(new) = self.rows.get_mut(&name).filter(same) {
+                *new = old;
             }
         }
         let held = &self.held;

@@ -2,12 +2,14 @@
 //! hold.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use object::{Resource, Scope};
-use wire::frame::{Frame, MESSAGE_BYTES_MAX, Welcome, frames};
+use wire::documents::Documents;
+use wire::frame::{By, Delivery, Frame, MESSAGE_BYTES_MAX, Welcome, frames};
 use wire::outbox::{Settled, Source};
-use wire::session::{Ended, Happening, Patience, Sender};
+use wire::session::{CONTENTS, DOCUMENTS, Ended, Happening, Patience, Sender};
 use wire::window::Limits;
 
 use crate::chance::Chance;
@@ -21,6 +23,7 @@ pub(crate) struct World {
     node: Node,
     /// What the node is to hold, of each resource.
     wanted: Vec<Scope>,
+    documents: Arc<Documents>,
     link: Option<Link>,
     now: Duration,
     pub(crate) seen: Seen,
@@ -60,6 +63,11 @@ impl Seen {
             "reached",
             "even",
             "uneven",
+            "asked bytes",
+            "document",
+            "document gone",
+            "comes back with something set aside",
+            "refreshed",
         ] {
             assert!(self.0.contains(what), "never {what}");
         }
@@ -76,6 +84,7 @@ impl World {
             cluster,
             node,
             wanted: vec![scopes()[0].clone()],
+            documents: Arc::default(),
             link: None,
             now: Duration::from_secs(1_000),
             seen: Seen::default(),
@@ -95,8 +104,11 @@ impl World {
             72..84 => self.sync(),
             84..87 => self.node.flush(),
             87 => self.connect(),
+            88 if self.chance.one_in(12) => self.cluster.release(),
             88 => self.beat(),
             89 if self.chance.one_in(2) => self.node.disk.blind ^= true,
+            89 if self.chance.one_in(3) => self.change_documents(),
+            89 if self.chance.one_in(3) => self.node.disk.narrow ^= true,
             89 => self.tell_progress(),
             90..92 => self.change_view(),
             92..94 => self.wait(),
@@ -111,6 +123,7 @@ impl World {
 
     /// Nothing bad happens any more: in the end the node has everything.
     pub(crate) fn heal(&mut self) {
+        self.node.disk.narrow = false;
         if self.link.is_none() {
             self.connect();
         }
@@ -137,6 +150,8 @@ impl World {
             // What was given up is found by a heartbeat.
             if self.node.lacks && round % 10 == 0 {
                 self.beat();
+                // What it could not take, it is spared for an hour.
+                self.now += Duration::from_secs(600);
             }
             quiet = round >= 300 && sent == 0 && self.is_quiet() && !self.node.lacks;
             if quiet {
@@ -145,7 +160,13 @@ impl World {
             self.wait();
         }
         assert!(quiet, "it never ends");
+        self.refresh();
         assert_eq!(self.node.staged(), 0, "nothing is staged for nobody");
+        let has = self.node.disk.documents.iter();
+        let has: Vec<_> = has.map(|(name, bytes)| (&**name, bytes)).collect();
+        let wanted = self.documents.iter();
+        let wanted: Vec<_> = wanted.map(|(name, it)| (name, &it.bytes)).collect();
+        assert_eq!(has, wanted, "documents in the end");
         for resource in resources() {
             let now = self.cluster.ring(&resource).unwrap().now().clone();
             let view = self.cluster.view(&resource, &self.wanted, &now);
@@ -159,10 +180,45 @@ impl World {
         }
     }
 
+    /// In the course of some hours, the node gets the bytes that the hub makes, as well.
+    fn refresh(&mut self) {
+        for round in 0..600 {
+            if self.has_bytes() {
+                return;
+            }
+            if round % 8 == 0 {
+                self.now += Duration::from_secs(1_200);
+                self.beat();
+            }
+            self.cluster.advance();
+            self.send();
+            (0..8).for_each(|_| self.receive());
+            self.node.flush();
+            self.sync();
+            self.answer();
+            if self.link.is_none() {
+                self.connect();
+            }
+        }
+        panic!("other bytes for ever");
+    }
+
+    /// Whether the node has the bytes of all objects as the hub makes them.
+    fn has_bytes(&self) -> bool {
+        let same = |resource: &Resource| {
+            let rows = self.node.disk.tables.get(resource);
+            let mut rows = rows.iter().flat_map(|table| table.rows.values());
+            let now = &self.cluster.tables[resource].now;
+            rows.all(|row| now[&row.header.name].bytes == row.bytes)
+        };
+        self.is_quiet() && resources().iter().all(same)
+    }
+
     fn is_quiet(&self) -> bool {
         let link = self.link.as_ref();
         let link = link.is_some_and(|link| {
-            link.down.is_empty() && link.up.is_empty() && !link.sender.awaits()
+            let said = link.down.is_empty() && link.up.is_empty();
+            said && !link.sender.awaits() && link.sender.documents_are_even()
         });
         link && !self.node.has_pending()
     }
@@ -170,7 +226,12 @@ impl World {
     /// The node says where it stands, and the hub decides whether to believe it.
     fn connect(&mut self) {
         self.node.reconnect();
-        self.node.lacks = false;
+        let aside = self.node.inbox.aside().clone();
+        if !aside.last.is_empty() {
+            self.seen.note("comes back with something set aside");
+        }
+        // The hub spares it what it could not take.
+        self.node.lacks = !aside.last.is_empty();
         let wanted = &self.wanted;
         let mut tables = self.node.disk.tables.values();
         let shrunk = tables.any(|table| table.held.iter().any(|scope| !wanted.contains(scope)));
@@ -184,7 +245,7 @@ impl World {
         };
         let welcome = Welcome {
             protocol: 1,
-            features: 0,
+            features: CONTENTS | DOCUMENTS,
             hub: "hub".into(),
             heartbeat_seconds: 30,
             window: 12,
@@ -198,6 +259,8 @@ impl World {
         let holds = (self.node.holdings(), staged);
         let mut sender = Sender::new(welcome, holds, terms, self.now);
         sender.view(&view(&self.wanted));
+        sender.learn(self.node.disk.noted(), aside);
+        sender.documents(&self.documents);
         self.link = Some(Link {
             sender,
             down: VecDeque::new(),
@@ -236,9 +299,18 @@ impl World {
             };
             match &frame {
                 Frame::Void { .. } => self.seen.note("void"),
+                Frame::Deliver {
+                    delivery: Delivery::Document { .. },
+                    ..
+                } => self.seen.note("document"),
+                Frame::Deliver {
+                    delivery: Delivery::DocumentGone { .. },
+                    ..
+                } => self.seen.note("document gone"),
                 Frame::Deliver { delivery, .. } => {
                     self.cluster.expect_wanted(delivery, &self.wanted)
                 }
+                Frame::Ask(ask) if ask.by == By::Content => self.seen.note("asked bytes"),
                 Frame::Ask(ask) if ask.staged.is_some() && ask.entries_of.is_some() => {
                     self.seen.note("asked entries of what is staged");
                 }
@@ -303,6 +375,9 @@ impl World {
         if link.sender.counts().again > 0 {
             self.seen.note("sent again");
         }
+        if link.sender.counts().refreshed > 0 {
+            self.seen.note("refreshed");
+        }
     }
 
     fn sync(&mut self) {
@@ -314,7 +389,8 @@ impl World {
 
     /// Time passes.
     fn wait(&mut self) {
-        self.now += Duration::from_secs(11);
+        let long = self.chance.one_in(20);
+        self.now += Duration::from_secs(if long { 4_000 } else { 11 });
     }
 
     /// A message is lost, or comes twice. A link does neither: the rules hold all the same.
@@ -360,6 +436,23 @@ impl World {
         let Some(link) = &mut self.link else { return };
         link.sender.view(&view(&self.wanted));
         self.node.disk.withheld = true;
+    }
+
+    /// The hub wants other documents on the node.
+    fn change_documents(&mut self) {
+        let chance = &mut self.chance;
+        let mut all = Vec::new();
+        for name in ["a", "b", "c", "d"] {
+            if !chance.one_in(3) {
+                let text = format!("{name} {}", "x".repeat(chance.below(300)));
+                all.push((name.into(), text.into()));
+            }
+        }
+        self.documents = Arc::new(Documents::new(all).unwrap());
+        trace(|| "== documents".into());
+        if let Some(link) = &mut self.link {
+            link.sender.documents(&self.documents);
+        }
     }
 
     fn crash(&mut self) {

@@ -332,3 +332,23 @@ fn pods_of_one_workload_share_the_list_of_what_they_name() {
     }
     assert_eq!(views.graph.lists(), 0);
 }
+
+#[test]
+fn a_kind_that_is_not_spoken_of_stays_and_one_that_is_ended_goes() {
+    let kind = Resource::new("example.com", "recipes");
+    let node: NodeName = "n".into();
+    let shared = Policy::default().and([kind.clone()]).unwrap();
+    let shared = Views::new(shared);
+    assert_eq!(shared.scopes(&node, &kind).unwrap().len(), 1);
+    let silent = Views::new(Policy::default());
+    assert_eq!(
+        silent.scopes(&node, &kind),
+        None,
+        "nodes keep what they have"
+    );
+    let ended = Policy::default().ending([kind.clone()]).unwrap();
+    let ended = Views::new(ended);
+    assert_eq!(ended.scopes(&node, &kind).unwrap().len(), 0);
+    assert!(ended.resources().contains(&kind), "it is followed");
+    assert!(ended.of(&node).contains_key(&kind));
+}

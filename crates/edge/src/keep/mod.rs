@@ -6,10 +6,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use host::secret;
 use object::{Header, ObjectName, Resource, Scope};
+use parking_lot::Mutex;
 use store::replica::{Cut, CutEnd, Misbehaved, Onto, Refusal, Reset, Stage, Until, fits};
-use store::{Reader, Replica};
-use wire::digest::{Digest, content_hash};
-use wire::frame::{Holding, STAGED_MAX, Staged};
+use store::{ReadFailed, Reader, Replica, Unreadable};
+use wire::digest::{Digest, Sum, content_hash};
+use wire::documents::TOLD_MAX;
+use wire::frame::{Asides, Holding, Noted, STAGED_MAX, Staged};
 use wire::inbox::{self, Complete, Held, Piece, Replaced};
 use wire::session::Kept;
 
@@ -19,10 +21,15 @@ use crate::status;
 #[derive(Clone)]
 pub struct Keep {
     replica: Replica,
+    /// Objects that could not be taken. The next hub is told of them; a process that starts anew
+    /// finds out again.
+    aside: Arc<Mutex<Asides>>,
 }
 
 /// The document that has the number of the last session.
 const SESSION: &str = "holdfast/session";
+/// Where the documents of hubs are: none of them can take the place of one of the node's own.
+const OF_HUBS: &str = "hub/";
 /// Bytes that a hello may have for what is staged. What has no room there is discarded.
 const STAGED_BYTES_MAX: usize = 64 * 1024;
 /// Bytes that one of them takes beside its scope and its last name, at most: a resource's name and
@@ -57,7 +64,37 @@ pub struct Begun {
 impl Keep {
     /// The store is open.
     pub fn new(replica: Replica) -> Self {
-        Self { replica }
+        Self {
+            replica,
+            aside: Arc::default(),
+        }
+    }
+
+    /// Objects that could not be taken, as the next hello names them.
+    pub fn aside(&self) -> Asides {
+        self.aside.lock().clone()
+    }
+
+    /// Notes which objects could not be taken by now.
+    pub fn note_aside(&self, aside: &Asides) {
+        let mut noted = self.aside.lock();
+        if *noted != *aside {
+            noted.clone_from(aside);
+        }
+    }
+
+    /// The documents of hubs that the node has, as its hello names them.
+    pub fn documents(&self) -> Vec<Noted> {
+        let names = self.reader().documents().into_iter();
+        let noted = names.filter_map(|name| {
+            let name = name.as_str().strip_prefix(OF_HUBS)?;
+            let bytes = self.document(name)?;
+            Some(Noted {
+                name: name.into(),
+                hash: content_hash(&bytes),
+            })
+        });
+        noted.take(TOLD_MAX).collect()
     }
 
     /// Reads what is stored.
@@ -121,6 +158,13 @@ impl Keep {
         let damaged = self.reader().damaged();
         for resource in &damaged {
             self.replica.forget(resource.clone()).await?;
+        }
+        let documents = self.reader().document(SESSION);
+        if let Err(ReadFailed::Refused(_) | ReadFailed::Unreadable(Unreadable::Damaged { .. })) =
+            documents
+        {
+            // Without them there would be no session ever again.
+            self.replica.forget_documents().await?;
         }
         Ok(damaged)
     }
@@ -191,6 +235,7 @@ impl Keep {
                 name,
                 bytes,
             } => {
+                let name = format!("{OF_HUBS}{name}");
                 self.replica.put_document(&name, bytes).await?;
                 Ok(number)
             }
@@ -337,7 +382,8 @@ impl Held for Keep {
     }
 
     fn document(&self, name: &str) -> Option<Bytes> {
-        self.reader().document(name).ok().flatten()
+        let name = format!("{OF_HUBS}{name}");
+        self.reader().document(&name).ok().flatten()
     }
 
     fn covers(&self, resource: &Resource, header: &Header) -> bool {
@@ -369,61 +415,11 @@ impl Kept for Keep {
     ) -> bool {
         self.reader().each_staged(resource, scope, look)
     }
+
+    fn each_content(&self, resource: &Resource, look: &mut dyn FnMut(&ObjectName, Sum)) -> bool {
+        self.reader().each_content(resource, look)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use host::Clock;
-    use object::{Object, Version};
-    use store::Options;
-    use store::disk::memory::MemoryDisk;
-
-    use super::*;
-
-    fn services() -> Resource {
-        Resource::new("", "services")
-    }
-
-    /// A whole cut that replaces everything with one service at this version.
-    fn piece(number: u64, at: u64, aim: u64) -> Stored {
-        let text = format!(
-            r#"{{"apiVersion":"v1","kind":"Service","metadata":{{"name":"s","namespace":"a",
-            "uid":"u","resourceVersion":"{at}"}}}}"#
-        );
-        let version: Version = aim.to_string().parse().unwrap();
-        Stored::Piece(Piece {
-            number,
-            resource: services(),
-            epoch: 1,
-            aim: Some(version),
-            starts: true,
-            changes: Vec::new(),
-            resets: vec![Replaced {
-                scope: Scope::all(),
-                onto: inbox::Onto::Nothing,
-                puts: vec![Object::parse(&services(), text.into(), &[]).unwrap()],
-                drops: Vec::new(),
-            }],
-            ended: Vec::new(),
-            unstaged: Vec::new(),
-            complete: Complete::Yes,
-        })
-    }
-
-    #[tokio::test]
-    async fn what_is_of_another_history_is_forgotten_and_not_refused_for_ever() {
-        let (disk, options) = (Arc::new(MemoryDisk::default()), Options::new("n"));
-        let replica = Replica::open_here(disk, options, Clock::machine()).unwrap();
-        let keep = Keep::new(replica);
-        let mut begun = Begun::default();
-        assert_eq!(keep.store(piece(1, 50, 100), &mut begun).await, Ok(1));
-        // A backup was restored above all versions, and brought back the service of before.
-        let refused = keep.store(piece(2, 20, 900), &mut begun).await;
-        assert!(
-            matches!(refused, Err(Refusal::Misbehaved(_))),
-            "{refused:?}"
-        );
-        assert!(keep.reader().scopes(&services()).is_empty());
-        assert_eq!(keep.store(piece(3, 20, 900), &mut begun).await, Ok(3));
-    }
-}
+mod tests;
