@@ -223,23 +223,14 @@ async fn direction(
             {
                 return;
             }
-            let idle = weather.borrow().idle;
-            let before = std::mem::replace(&mut *heard.lock(), Instant::now());
-            let forgotten = idle.is_some_and(|idle| before.elapsed() > idle);
-            taking
-                .dropped
-                .fetch_add(usize::from(forgotten), Ordering::Relaxed);
+            let forgotten = is_forgotten(&taking, &heard);
             let now = way(&weather.borrow_and_update());
             if now.flow == Flow::Hole || forgotten {
                 // Lost for this connection, and everything after it.
                 while matches!(from.read(&mut chunk).await, Ok(1..)) {}
                 return std::future::pending().await;
             }
-            if weather.borrow().flips.is_some_and(|of| dice.below(of) == 0) {
-                let place = dice.below(count as u64) as usize;
-                chunk[place] ^= 1 << dice.below(8);
-                taking.flipped.fetch_add(1, Ordering::Relaxed);
-            }
+            flip(&taking, &mut dice, &mut chunk[..count]);
             // In parts of a tenth of a second, as a slow link would bring them.
             let part = now
                 .bytes_per_second
@@ -274,4 +265,25 @@ async fn direction(
         drop(to.shutdown().await);
     };
     tokio::join!(take, give);
+}
+
+/// Now and then a bit is not as it was sent.
+fn flip(shared: &Shared, dice: &mut Dice, chunk: &mut [u8]) {
+    let flips = shared.weather.borrow().flips;
+    if flips.is_some_and(|of| dice.below(of) == 0) {
+        let place = dice.below(chunk.len() as u64) as usize;
+        chunk[place] ^= 1 << dice.below(8);
+        shared.flipped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether a connection was idle for too long; from now on it is not.
+fn is_forgotten(shared: &Shared, heard: &Mutex<Instant>) -> bool {
+    let idle = shared.weather.borrow().idle;
+    let before = std::mem::replace(&mut *heard.lock(), Instant::now());
+    let forgotten = idle.is_some_and(|idle| before.elapsed() > idle);
+    shared
+        .dropped
+        .fetch_add(usize::from(forgotten), Ordering::Relaxed);
+    forgotten
 }

@@ -106,16 +106,8 @@ async fn a_resource_that_cannot_be_followed_and_one_that_can_again_are_told_of()
     };
     let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
     stage.create(roles, &role(&["list", "watch"])).await;
-    let binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-        "metadata": {"name": "test-hub"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
-            "name": "test-hub"},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
-            "name": "test-hub"}],
-    });
     let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
-    stage.create(bindings, &binding).await;
+    stage.create(bindings, &binding()).await;
     let site = stage.cluster.site();
     let lesser = site.client("test-hub", &[]).unwrap();
     let kubeconfig = site.write_kubeconfig("hub.kubeconfig", &lesser).unwrap();
@@ -218,4 +210,16 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
             false => drop(std::fs::copy(entry.path(), there).unwrap()),
         }
     }
+}
+
+/// What gives the hub its role.
+fn binding() -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": {"name": "test-hub"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+            "name": "test-hub"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
+            "name": "test-hub"}],
+    })
 }

@@ -34,13 +34,13 @@ pub enum Packets {
     /// As large as the machines at both ends believe.
     #[default]
     Usual,
-    /// So small that every path carries them. Some swallow larger ones and tell nobody, and TCP goes
-    /// on to send them for ever.
+    /// So small that every path carries them. Some swallow larger ones and tell nobody, and TCP
+    /// goes on to send them for ever.
     Small,
 }
 
-/// Bytes in a small packet: with its heads it has fewer than 1,280, which is what IPv6 asks of every
-/// path.
+/// Bytes in a small packet: with its heads it has fewer than 1,280, which is what IPv6 asks of
+/// every path.
 const SMALL_BYTES: u32 = 1200;
 
 /// An encrypted connection that we opened.
