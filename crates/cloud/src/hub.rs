@@ -403,5 +403,4 @@ fn keep(resource: &Resource) -> Keep {
 }
 
 #[cfg(test)]
-#[path = "hub_tests.rs"]
 mod tests;
