@@ -69,6 +69,25 @@ fn number(metrics: &str, series: &str) -> u64 {
     line.parse().unwrap()
 }
 
+/// Before its session ends; a machine that is busy may look too late for that.
+async fn said_while_it_stands_still(world: &World) {
+    let began = Instant::now();
+    loop {
+        let text = status(world, &[]);
+        if text.contains("node-1 does not answer for ") {
+            assert!(text.contains(" sending "), "{text}");
+            let services = standing(world, "services").await;
+            assert_eq!(services["lacks"], 1, "{services}");
+            break;
+        }
+        if text.contains("node-1 is away") {
+            break;
+        }
+        assert!(began.elapsed() < SOON, "nothing is said:\n{text}");
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_stands_still_is_seen_with_what_it_lacks_and_for_how_long() {
     let world = World::started(Plan::default()).await;
@@ -84,22 +103,7 @@ async fn a_node_that_stands_still_is_seen_with_what_it_lacks_and_for_how_long() 
     driver.create("services", &service("two", "a")).await;
     driver.create("configmaps", &config_map("map", "a")).await;
     driver.create("pods", &pod("pod", NODES[0], "map")).await;
-    // Before its session ends; a machine that is busy may look too late for that.
-    let began = Instant::now();
-    loop {
-        let text = status(&world, &[]);
-        if text.contains("node-1 does not answer for ") {
-            assert!(text.contains(" sending "), "{text}");
-            let services = standing(&world, "services").await;
-            assert_eq!(services["lacks"], 1, "{services}");
-            break;
-        }
-        if text.contains("node-1 is away") {
-            break;
-        }
-        assert!(began.elapsed() < SOON, "nothing is said:\n{text}");
-        sleep(Duration::from_millis(100)).await;
-    }
+    said_while_it_stands_still(&world).await;
     let away = ["node-1 is away: the other end was silent for "];
     read(&world, &[], &away, SOON).await;
     let node = world.hubs[0].node(NODES[0]).await.unwrap();

@@ -317,24 +317,11 @@ impl Inbox {
                 self.handed.push_back((number, number));
                 actions.push(Action::Store(Piece::unstage(number, resource, scope)));
             }
-            (Delivery::Document { name, .. } | Delivery::DocumentGone { name }, _)
-                if !documents::is_name(&name) =>
-            {
-                return Err(Refused::Fault(Fault::NoObject));
-            }
-            // It has nothing to do with a cut, which may have been left where it is.
             (Delivery::Document { name, content }, _) => {
-                self.hand_on(number - 1, Complete::No, actions);
-                let found = |_: &Form| held.document(&name);
-                if content.length > DOCUMENT_BYTES_MAX {
-                    return Err(Refused::Fault(Fault::TooLarge));
-                }
-                let bytes = Some(content.open(found)?);
-                self.hand_on_document(number, name, bytes, actions);
+                self.open_document(number, name, Some(content), (held, actions))?;
             }
             (Delivery::DocumentGone { name }, _) => {
-                self.hand_on(number - 1, Complete::No, actions);
-                self.hand_on_document(number, name, None, actions);
+                self.open_document(number, name, None, (held, actions))?;
             }
             (Delivery::Put { name, content }, Some(_)) => {
                 self.open_object(number, name, &content, held)?;
@@ -350,6 +337,30 @@ impl Inbox {
             }
             (_, None) => return Err(Refused::Misbehaved),
         }
+        Ok(())
+    }
+
+    /// Takes a document, or the word that it goes. It has nothing to do with a cut, which may have
+    /// been left where it is.
+    fn open_document(
+        &mut self,
+        number: u64,
+        name: Box<str>,
+        content: Option<Content>,
+        (held, actions): (&impl Held, &mut Vec<Action>),
+    ) -> Result<(), Refused> {
+        if !documents::is_name(&name) {
+            return Err(Refused::Fault(Fault::NoObject));
+        }
+        self.hand_on(number - 1, Complete::No, actions);
+        if let Some(content) = &content
+            && content.length > DOCUMENT_BYTES_MAX
+        {
+            return Err(Refused::Fault(Fault::TooLarge));
+        }
+        let found = |_: &Form| held.document(&name);
+        let bytes = content.map(|content| content.open(found)).transpose()?;
+        self.hand_on_document(number, name, bytes, actions);
         Ok(())
     }
 
