@@ -360,7 +360,12 @@ impl Inbox {
         }
         let found = |_: &Form| held.document(&name);
         let bytes = content.map(|content| content.open(found)).transpose()?;
-        self.hand_on_document(number, name, bytes, actions);
+        self.handed.push_back((number, number));
+        actions.push(Action::Document {
+            number,
+            name,
+            bytes,
+        });
         Ok(())
     }
 
@@ -432,21 +437,6 @@ impl Inbox {
             self.starting.extend(starting);
         }
         actions.push(Action::Store(open.piece(number, complete)));
-    }
-
-    fn hand_on_document(
-        &mut self,
-        number: u64,
-        name: Box<str>,
-        bytes: Option<Bytes>,
-        actions: &mut Vec<Action>,
-    ) {
-        self.handed.push_back((number, number));
-        actions.push(Action::Document {
-            number,
-            name,
-            bytes,
-        });
     }
 }
 
