@@ -103,7 +103,8 @@ impl Clerk {
                 () = clock.sleep_until(tick + TICK) => {
                     tick = clock.now();
                     self.look_around(&mut frozen);
-                    if tick >= looked + LOOK_EVERY {
+                    let asked = self.hub.strangers().lock().asks();
+                    if asked || tick >= looked + LOOK_EVERY {
                         looked = tick;
                         self.look().await;
                     }
@@ -221,9 +222,10 @@ impl Clerk {
     }
 
     async fn look(&mut self) {
+        let began = self.hub.times().now();
         match self.epochs.look().await {
             Ok(Some(epoch)) => self.put_into_effect(epoch),
-            Ok(None) => {}
+            Ok(None) => self.hub.strangers().lock().looked(began),
             Err(error) => warn!(error = chain(&error), "the epoch cannot be looked up"),
         }
     }

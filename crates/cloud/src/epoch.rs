@@ -4,7 +4,7 @@
 //! they were told of versions that the cluster does not know. One node may be wrong, or lie; that
 //! most of those that came say so is believed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use object::Resource;
@@ -85,9 +85,74 @@ impl Witnesses {
     }
 }
 
+/// Epochs that are remembered though they are not this hub's; of more, the lowest are forgotten,
+/// and looked up again.
+const STRANGERS_MAX: usize = 64;
+
+/// Epochs that nodes name and that are not this hub's. Most are of the past. But a node may have
+/// come from a hub that knows better: this one would take it back to what it knew before the
+/// cluster was restored. So it is looked what the hubs agreed on, before such a node has a session.
+#[derive(Debug, Default)]
+pub struct Strangers {
+    /// When each was named first.
+    named: BTreeMap<u64, Duration>,
+    /// When the last look began that found this hub's own epoch.
+    looked: Duration,
+    asked: bool,
+}
+
+impl Strangers {
+    /// Whether a node that names this epoch must wait for a look.
+    pub fn must_wait(&mut self, epoch: u64, now: Duration) -> bool {
+        if self.named.len() >= STRANGERS_MAX && !self.named.contains_key(&epoch) {
+            self.named.pop_first();
+        }
+        let named = *self.named.entry(epoch).or_insert(now);
+        let waits = self.looked < named;
+        self.asked |= waits;
+        waits
+    }
+
+    /// Whether a look is wanted; this is told once.
+    pub fn asks(&mut self) -> bool {
+        std::mem::take(&mut self.asked)
+    }
+
+    /// A look that began then found that the epoch is still this hub's.
+    pub fn looked(&mut self, began: Duration) {
+        self.looked = began;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_of_an_epoch_that_nobody_looked_for_waits() {
+        let seconds = Duration::from_secs;
+        let mut strangers = Strangers::default();
+        strangers.looked(seconds(5));
+        assert!(!strangers.asks());
+        assert!(strangers.must_wait(7, seconds(10)));
+        assert!(strangers.asks() && !strangers.asks());
+        // One that had begun before says nothing.
+        strangers.looked(seconds(9));
+        assert!(strangers.must_wait(7, seconds(11)));
+        strangers.looked(seconds(11));
+        assert!(!strangers.must_wait(7, seconds(12)));
+        assert!(strangers.must_wait(8, seconds(12)));
+        assert!(!strangers.must_wait(7, seconds(12)));
+    }
+
+    #[test]
+    fn any_number_of_epochs_takes_little() {
+        let mut strangers = Strangers::default();
+        for epoch in 0..10_000 {
+            assert!(strangers.must_wait(epoch, Duration::from_secs(1)));
+        }
+        assert_eq!(strangers.named.len(), STRANGERS_MAX);
+    }
 
     fn hear(witnesses: &mut Witnesses, node: &str, ahead: bool, at: u64) -> Verdict {
         let now = Duration::from_secs(at);

@@ -81,6 +81,10 @@ impl Service {
             return Err(Closed::SentAway(revoked()));
         }
         let welcome = greet(&hello, &self.terms).map_err(Closed::SentAway)?;
+        if !self.hub.knows_epochs_of(&hello) {
+            let words = "whether the node's epoch is a newer one is looked up";
+            return Err(away(Reason::Busy, words, EPOCH_WAIT));
+        }
         let times = self.hub.times();
         let number = hello.session;
         let begun = self.hub.sessions().begin(node, number, times.now());
@@ -210,5 +214,7 @@ fn away(reason: Reason, words: &str, wait: Duration) -> Closed {
     })
 }
 
+/// How long an agent waits until its epoch was looked up.
+const EPOCH_WAIT: Duration = Duration::from_secs(3);
 /// How long an agent that was superseded waits: the other one may be a clone of it.
 const SUPERSEDED_WAIT: Duration = Duration::from_secs(20);

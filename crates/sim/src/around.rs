@@ -11,6 +11,7 @@ use wire::documents::Documents;
 use crate::chance::Chance;
 use crate::cluster::Cluster;
 use crate::link::{Link, Path};
+use crate::objects;
 use crate::records::Shelf;
 use crate::release;
 use crate::seen::Seen;
@@ -94,6 +95,8 @@ impl Around {
     pub(crate) fn replaced(&mut self, agent: usize) {
         self.disks[agent] += 1;
         self.acked[agent].clear();
+        // It may be a copy of one to which something was given up, until that is compared.
+        self.lacks[agent].extend(objects::resources());
     }
 
     /// Forgets links that neither end has.

@@ -302,10 +302,13 @@ impl Running {
                 }
             }
         }
-        if around.now >= self.looks_at {
+        let asked = self.hub.strangers().lock().asks();
+        if asked || around.now >= self.looks_at {
             self.looks_at = around.now + LOOK_EVERY;
-            if let Ok(Some(epoch)) = at_once(self.epochs.look()) {
-                self.begin(epoch, around);
+            match at_once(self.epochs.look()) {
+                Ok(Some(epoch)) => self.begin(epoch, around),
+                Ok(None) => self.hub.strangers().lock().looked(self.times.now()),
+                Err(_) => {}
             }
         }
     }

@@ -75,6 +75,7 @@ const EXPECTED: &[&str] = &[
     // what comes of them
     "asked",
     "epoch",
+    "epoch looked up",
     "even",
     "fetched",
     "not stored",

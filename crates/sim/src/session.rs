@@ -180,6 +180,10 @@ impl Talk {
             window: LIMITS.deliveries as u64,
         };
         let welcome = greet(&hello, &terms).map_err(Over::Away)?;
+        if !hub.hub.knows_epochs_of(&hello) {
+            around.seen.note("epoch looked up");
+            return Err(Over::Away(away(Reason::Busy, "the epoch is looked up", 3)));
+        }
         let (number, now) = (hello.session, hub.times.now());
         let bell = match hub.hub.sessions().begin(&node, number, now) {
             Begun::Yes { bell, .. } => bell,

@@ -16,10 +16,12 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, mpsc};
 use tracing::warn;
 use wire::documents::Documents;
-use wire::frame::Weight;
+use wire::frame::{Hello, Weight};
+use wire::outbox::Source as _;
 use wire::session::{Happening, Sender};
 
 use crate::cache::{Applied, Cache, Keep, Limits, Relisted, State};
+use crate::epoch::Strangers;
 use crate::lag::Marks;
 use crate::ledger::Ledger;
 use crate::nodes::{Leases, Register};
@@ -44,6 +46,7 @@ pub struct Hub {
     notices: Notices,
     ledger: Ledger,
     pub(crate) marks: Marks,
+    strangers: Mutex<Strangers>,
     /// Resources that the cluster does not have.
     unserved: Mutex<BTreeSet<Resource>>,
     /// Rung when a resource is known for the first time.
@@ -79,6 +82,7 @@ impl Hub {
             notices: Notices::default(),
             ledger: Ledger::default(),
             marks: Marks::default(),
+            strangers: Mutex::default(),
             unserved: Mutex::default(),
             learned: Notify::new(),
             lacking: Notify::new(),
@@ -210,7 +214,23 @@ impl Hub {
     pub fn begin(&self, epoch: u64) {
         self.cache.write().begin(epoch);
         self.marks.clear();
+        *self.strangers.lock() = Strangers::default();
         self.sessions.ring_all(Word::Epoch);
+    }
+
+    /// Epochs of nodes that are not this hub's.
+    pub fn strangers(&self) -> &Mutex<Strangers> {
+        &self.strangers
+    }
+
+    /// Whether what a node holds is of this epoch, or of one that is known to be past.
+    pub fn knows_epochs_of(&self, hello: &Hello) -> bool {
+        let own = self.cache.read().epoch();
+        let now = self.times.now();
+        let mut strangers = self.strangers.lock();
+        let held = hello.holdings.iter();
+        let mut others = held.filter(|held| held.epoch != own && held.standing.is_some());
+        others.all(|held| !strangers.must_wait(held.epoch, now))
     }
 
     /// Takes in what became of the cluster. The cache has it already.

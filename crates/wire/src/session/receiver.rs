@@ -130,6 +130,9 @@ impl Receiver {
                     number,
                     received: Some(self.inbox.received()),
                 });
+                // A hub asks while it waits for acks. It does not send again what was received: an
+                // ack that got lost would be missed for ever.
+                self.again = true;
                 Ok(Vec::new())
             }
             Frame::Pong { number, .. } => {
