@@ -229,6 +229,18 @@ impl Cluster {
         }
     }
 
+    /// Goes on towards the revisions that it had before it was restored: a node that nobody believes
+    /// waits until they are passed, however long that takes.
+    pub(crate) fn catch_up(&mut self) {
+        let before = self.past.iter().map(|history| history.revision).max();
+        for _ in 0..CATCH_UP {
+            if self.is_held_up() || Some(self.history.revision) > before {
+                return;
+            }
+            self.next(0);
+        }
+    }
+
     /// A cluster that was restored without raising its revisions does not go on before every hub
     /// that knows later ones looked at it: see `docs/failure-modes.md`.
     fn is_held_up(&self) -> bool {
@@ -388,6 +400,9 @@ pub(crate) fn range_of(node: &str, resource: &Resource) -> Range {
         _ => Range::All,
     }
 }
+
+/// Revisions at a time, while those before a backup are not passed.
+const CATCH_UP: usize = 50;
 
 /// Histories that a run can have.
 const HISTORIES_MAX: usize = 3;

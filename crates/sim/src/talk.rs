@@ -135,6 +135,7 @@ impl Talk {
             // What is held and what the hub has are of two histories, and nobody noticed.
             Err(Refusal::Misbehaved(_)) if around.cluster.was_restored() => {
                 around.seen.note("histories collide");
+                around.acked[machine.number].clear();
                 machine.forget();
                 machine.note_kept(&agent.keep);
             }
