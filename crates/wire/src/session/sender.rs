@@ -430,6 +430,10 @@ impl Sender {
             return Ok(Vec::new());
         }
         if let Some(scope) = tell.staged.take() {
+            // The history that it is about may just have ended; the session ends with it.
+            if source.ring(&tell.resource).is_none() {
+                return Ok(Vec::new());
+            }
             let both = (&mut self.outbox, source);
             let asked = self.resumption.take(&scope, tell, both);
             let asked = asked.map_err(|Nonsense| Ended::out_of_place("an answer"))?;
