@@ -224,7 +224,10 @@ impl Agent {
             cause,
         };
         let opened = dial::encrypted(tcp, hub.name().clone(), tls, CONNECT_TIME_MAX).await;
-        let stream = opened.map_err(|error| not_let_in(error.to_string()))?;
+        let stream = opened.map_err(|error| match dial::nobody_answered(&error) {
+            true => unreachable(hub, error.to_string()),
+            false => not_let_in(error.to_string()),
+        })?;
         let let_in = websocket::connect(stream, hub.address());
         let let_in = timeout(CONNECT_TIME_MAX, let_in).await;
         let let_in = let_in.map_err(|_| not_let_in("no answer in time".to_owned()))?;

@@ -100,6 +100,19 @@ pub async fn secure(
     encrypted(tcp, name, tls, left).await
 }
 
+/// Whether a handshake failed since the connection went away without a word: what took it may be a
+/// balancer or a proxy, and nobody is behind it.
+pub fn nobody_answered(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let gone = [
+        BrokenPipe,
+        ConnectionAborted,
+        ConnectionReset,
+        UnexpectedEof,
+    ];
+    gone.contains(&error.kind())
+}
+
 /// Encrypts a connection that is open, within a time; the peer must be `name`.
 pub async fn encrypted(
     tcp: Stream,
@@ -162,8 +175,24 @@ mod tests {
         let clock = crate::Clock::machine();
         let tls = crate::tls::client(authority.certificate(), None, &clock).unwrap();
         let name = ServerName::try_from("localhost").unwrap();
-        let silent = secure(&address, name, tls, Duration::from_millis(200)).await;
-        assert_eq!(silent.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        drop(listener);
+        let silent = secure(
+            &address,
+            name.clone(),
+            tls.clone(),
+            Duration::from_millis(200),
+        );
+        let silent = silent.await.unwrap_err();
+        assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
+        assert!(!nobody_answered(&silent), "it may have much to do");
+
+        // A balancer without a hub takes the connection and lets it go.
+        let gone = tokio::spawn(async move {
+            loop {
+                drop(listener.accept().await.unwrap());
+            }
+        });
+        let left = secure(&address, name, tls, Duration::from_secs(5)).await;
+        assert!(nobody_answered(&left.unwrap_err()));
+        gone.abort();
     }
 }
