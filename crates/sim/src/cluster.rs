@@ -229,8 +229,8 @@ impl Cluster {
         }
     }
 
-    /// Goes on towards the revisions that it had before it was restored: a node that nobody believes
-    /// waits until they are passed, however long that takes.
+    /// Goes on towards the revisions that it had before it was restored: a node that nobody
+    /// believes waits until they are passed, however long that takes.
     pub(crate) fn catch_up(&mut self) {
         let before = self.past.iter().map(|history| history.revision).max();
         for _ in 0..CATCH_UP {

@@ -193,6 +193,11 @@ impl Talk {
             }
         };
         hub.hub.owners().lock().began(&node, number);
+        // A hub that is behind takes a node's word that nothing differs; in a cluster that was
+        // restored unnoticed that may be wrong, until it is compared.
+        if around.cluster.was_restored() {
+            around.lacks[agent].extend(objects::resources());
+        }
         let at = hub.number();
         trace(|| {
             let standings: Vec<String> = hello.holdings.iter().map(holding).collect();

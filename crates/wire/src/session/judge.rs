@@ -57,10 +57,9 @@ impl Sender {
         let reached = holding.reached.filter(|_| same);
         let member = |header: &Header| Member::of(resource, header);
         let now = (source.digest(resource, &holding.scopes), member);
-        // Of a version that did not come here yet nothing is known, not even where nothing differs.
         let standing = holding.standing.filter(|standing| {
             let known = cut::digest_at(ring, &holding.scopes, standing, now);
-            same && standing.progress <= *ring.now() && known == Ok(holding.digest)
+            same && known == Ok(holding.digest)
         });
         let doubtful = standing.is_none() && same && !holding.scopes.is_empty();
         let ahead = reached.clone().filter(|reached| reached > ring.now());
