@@ -6,7 +6,7 @@ use std::time::Duration;
 use edge::keep::{Begun, Stored};
 use store::replica::Refusal;
 use wire::frame::{Bye, Delivery, Frame, Hello, MESSAGE_BYTES_MAX, Reason, frames};
-use wire::session::{Ended, RESUMES, Receiver, Task};
+use wire::session::{Ended, Receiver};
 
 use crate::agent::{Died, Machine, Running};
 use crate::around::Around;
@@ -97,7 +97,7 @@ impl Talk {
             for frame in frames.expect("a hub is understood") {
                 let tasks = self.receiver.take(frame, &agent.keep, now);
                 let tasks = tasks.map_err(|ended| closed(ended, around))?;
-                self.queue.extend(tasks.into_iter().filter_map(stored));
+                self.queue.extend(tasks.into_iter().filter_map(Stored::of));
             }
             agent.keep.note_aside(self.receiver.aside());
         }
@@ -116,7 +116,7 @@ impl Talk {
     ) -> Result<Option<Result<u64, Refusal>>, Died> {
         if self.storing.is_none() {
             let next = self.queue.pop_front();
-            let next = next.or_else(|| self.receiver.flush().and_then(stored));
+            let next = next.or_else(|| self.receiver.flush().and_then(Stored::of));
             let Some(next) = next else { return Ok(None) };
             self.storing = Some((next, around.now + machine.disk_delay));
         }
@@ -219,23 +219,6 @@ fn closed(ended: Ended, around: &mut Around) -> Closed {
         Ended::Told(bye) => Closed::Told(bye),
         Ended::Misbehaved(words) => panic!("the hub misbehaved: {words}"),
         Ended::Stuck(broken) => panic!("stuck: {broken}"),
-    }
-}
-
-fn stored(task: Task) -> Option<Stored> {
-    match task {
-        Task::Store(piece) => Some(Stored::Piece(piece)),
-        Task::Document {
-            number,
-            name,
-            bytes,
-        } => Some(Stored::Document {
-            number,
-            name,
-            bytes,
-        }),
-        Task::Welcome(welcome) if welcome.features & RESUMES == 0 => Some(Stored::NothingStaged),
-        Task::Reported(_) | Task::Stream { .. } | Task::Welcome(_) => None,
     }
 }
 
