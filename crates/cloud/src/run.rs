@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use host::listen::{self, Accepted, Listener, Reserved};
-use host::pki::{Authority, Wanted};
+use host::pki::Wanted;
 use host::quic;
 use host::{Clock, Shutdown, Tasks, Times};
 use jiff::SignedDuration;
@@ -23,7 +23,8 @@ use crate::epochs::Epochs;
 use crate::follow::Follow;
 use crate::hub::{Happenings, Hub};
 use crate::join::{
-    self, Desk, Entered, Happening, Linked, Revocations, Serving, Signer, authority, revoked,
+    self, Authorities, Desk, Entered, Happening, Linked, Revocations, Serving, Signer, authority,
+    revoked,
 };
 use crate::nodes::{self, Leases};
 use crate::notices::Notice;
@@ -134,7 +135,7 @@ pub async fn start(
 /// What everything in a hub stands on.
 struct Ground {
     client: Client,
-    authority: Arc<Authority>,
+    authorities: Authorities,
     serving: Arc<Serving>,
     revocations: Revocations,
     hub: Arc<Hub>,
@@ -157,19 +158,19 @@ impl Ground {
             clock: &clock,
             shutdown: tasks.shutdown(),
         };
-        let ask = async || authority::shared(&client, clock.wall()).await;
-        let authority = asking.until_there("the authority of links", ask).await;
-        let authority = Arc::new(authority.ok_or(Error::Stopped)?);
+        let ask = async || authority::trusted(&client, clock.wall()).await;
+        let authorities = asking.until_there("the authority of links", ask).await;
+        let authorities = authorities.ok_or(Error::Stopped)?;
         let ask = async || Epochs::open(client.clone(), clock.clone()).await;
         let epochs = asking.until_there("the epoch of the cluster", ask).await;
         let epochs = epochs.ok_or(Error::Stopped)?;
-        let serving = Serving::new(Arc::clone(&authority), config.wanted.clone(), &clock)?;
+        let serving = Serving::new(authorities.clone(), config.wanted.clone(), &clock)?;
         let times = Times::new(clock.clone());
         let policy = config.policy.clone();
         let (hub, happenings) = Hub::new(times, policy, epochs.now(), config.cache.clone());
         let ground = Self {
             client,
-            authority,
+            authorities,
             serving: Arc::new(serving),
             revocations: Revocations::default(),
             hub: Arc::new(hub.with_leases(config.leases)),
@@ -272,7 +273,7 @@ impl Ground {
             shutdown: self.shutdown.clone(),
             drain: config.drain,
         };
-        let signer = Signer::new(self.authority, config.certificate_life);
+        let signer = Signer::new(self.authorities, config.certificate_life);
         let desk = Desk::new(self.client, signer, self.revocations, self.clock);
         let desk = Arc::new(desk);
         let crowd = tasks.crowd("links", config.sessions_max);

@@ -1,8 +1,8 @@
 //! A handshake -> a turn and its time.
 //!
 //! Over a slow link a handshake takes long, and that is no fault: it is given time by what has
-//! arrived, see [`crate::pace`]. It costs nobody else anything. Quick handshakes have turns of their
-//! own, which nobody holds for more than a few seconds; who needs longer goes on in another room.
+//! arrived, see [`crate::pace`]. It costs nobody else anything. Quick handshakes have turns, which
+//! nobody holds for more than a few seconds; who needs longer goes on in another room.
 
 #[cfg(test)]
 mod tests;

@@ -127,8 +127,8 @@ fn config(tls: &rustls::ServerConfig) -> Result<ServerConfig, NotUsable> {
     Ok(config)
 }
 
-/// How much of a handshake arrives cannot be seen here. It has as long for it and for the first word
-/// as one over TCP of which so many bytes have arrived.
+/// How much of a handshake arrives cannot be seen here. It has as long, with the first word, as one
+/// over TCP of which so many bytes have arrived.
 const HANDSHAKE_BYTES: usize = 4096;
 
 async fn enter(incoming: Incoming, handshakes: Handshakes) -> Option<Accepted> {
