@@ -1,8 +1,9 @@
 //! Another authority takes over from the one that issues, in three steps and without losing a node.
 //!
-//! First there is a **next** one beside it, which nodes learn of when they renew. When every certificate that is good was issued since, it **issues**, and the old one is trusted
-//! beside it. When every certificate of the old one is over, that is **retired**. A step that comes
-//! too early would cost nodes their hubs, so it is refused unless somebody insists.
+//! First there is a **next** one beside it, which nodes learn of when they renew. When every
+//! certificate that is good was issued since, it **issues**, and the old one is trusted beside it.
+//! When every certificate of the old one is over, that is **retired**. A step that comes too early
+//! would cost nodes their hubs, so it is refused unless somebody insists.
 
 use host::pki::{Authority, Leaf, Pin};
 use jiff::{SignedDuration, Timestamp};
