@@ -51,7 +51,7 @@ impl Sender {
         let Some(ring) = source.ring(resource) else {
             return Vec::new();
         };
-        let wanted = self.outbox.wanted(resource).to_vec();
+        let wanted = self.outbox.wanted_shared(resource);
         let same = holding.epoch == source.epoch();
         // Versions of another epoch say nothing here.
         let reached = holding.reached.filter(|_| same);
@@ -78,7 +78,7 @@ impl Sender {
         });
         self.outbox
             .stands(resource.clone(), standing, reached, holding.scopes);
-        self.outbox.want(resource, &wanted);
+        self.outbox.want(resource, wanted);
         if doubtful {
             self.outbox.ask(resource);
             self.ask(resource, Question::new(holding.objects, true, at));

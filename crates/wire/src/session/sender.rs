@@ -130,9 +130,12 @@ impl Sender {
 
     /// The node is to hold this from now on. A resource that is not named here is not known yet:
     /// nothing of it is sent, and nothing ends.
-    pub fn view<S: AsRef<[Scope]>>(&mut self, view: &BTreeMap<Resource, S>) {
+    pub fn view<S>(&mut self, view: &BTreeMap<Resource, S>)
+    where
+        S: Clone + Into<Arc<[Scope]>>,
+    {
         for (resource, scopes) in view {
-            self.outbox.want(resource, scopes.as_ref());
+            self.outbox.want(resource, scopes.clone());
         }
         for frame in &mut self.control {
             self.outbox.look_again(frame);
@@ -295,6 +298,8 @@ impl Sender {
         if let Some(frame) = self.control.pop_front() {
             return Ok(Some(frame));
         }
+        // A session that rests holds no memory for what was said.
+        self.control = VecDeque::new();
         match self.pulse.beat(now) {
             Beat::Ping(number) => {
                 return Ok(Some(Frame::Ping {
