@@ -4,6 +4,7 @@
 //! here, for a moment at a time. A session that waits holds no buffer.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -157,7 +158,7 @@ where
     }
 
     /// Goes on until the session is over, or `stop` gives a reason.
-    pub async fn run(&mut self, stop: impl Future<Output = Bye>) -> Closed {
+    pub async fn run(&mut self, stop: Pin<&mut impl Future<Output = Bye>>) -> Closed {
         let closed = tokio::select! {
             closed = self.go_on() => closed,
             bye = stop => Closed::SentAway(bye),
@@ -338,6 +339,8 @@ pub(crate) fn last_words(closed: &Closed) -> (Vec<u8>, CloseCode) {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use host::Clock;
     use tokio::io::DuplexStream;
     use wire::frame::Welcome;
@@ -382,7 +385,7 @@ mod tests {
     async fn lasted(at_once: usize) -> Duration {
         let (mut talk, mut link, times) = talk();
         let bytes = written(1_000_000, &vec![0; 200 * at_once]);
-        let stop = std::future::pending();
+        let stop = pin!(std::future::pending());
         let closed = tokio::select! {
             closed = talk.run(stop) => closed,
             () = trickle(&mut link, &bytes, at_once) => return times.now(),
@@ -412,7 +415,7 @@ mod tests {
         // More than the link holds: the write never ends.
         let more = vec![0; 4 << 20];
         talk.pump.start(more, None);
-        let closed = talk.run(std::future::pending()).await;
+        let closed = talk.run(pin!(std::future::pending())).await;
         assert_eq!(closed.label(), "silent");
         let most = Patience::HUB.idle_max + LAST_WORDS + Duration::from_secs(1);
         assert!(times.now() <= most, "{:?}", times.now());
