@@ -342,6 +342,7 @@ mod tests {
     use std::pin::pin;
 
     use host::Clock;
+    use host::websocket::{Role, Socket};
     use tokio::io::DuplexStream;
     use wire::frame::Welcome;
     use wire::session::Patience;
@@ -407,6 +408,43 @@ mod tests {
             lasted >= idle && lasted <= idle + PACE.first * 3,
             "{lasted:?}"
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_said_soon_after_a_message_goes_together() {
+        let (mut talk, link, times) = talk();
+        let socket = Socket::new(link, Role::Client, Bytes::new());
+        let (mut reader, mut writer) = socket.split();
+        let node = async {
+            let mut heard = async || match reader.read(MESSAGE_BYTES_MAX).await.unwrap() {
+                Received::Message(message) => frames(&message, MESSAGE_BYTES_MAX).unwrap(),
+                other => panic!("{other:?}"),
+            };
+            let mut ask = async |number| {
+                let mut message = Vec::new();
+                let holds = None;
+                Frame::Ping { number, holds }.encode(&mut message);
+                writer.write_message(&message).await.unwrap();
+            };
+            let welcome = heard().await;
+            assert!(matches!(welcome[..], [Frame::Welcome(_)]));
+            heard().await;
+            tokio::time::sleep(GATHER).await;
+            let began = times.now();
+            ask(1).await;
+            assert_eq!(heard().await.len(), 1);
+            assert_eq!(times.now(), began);
+            ask(2).await;
+            ask(3).await;
+            assert_eq!(heard().await.len(), 2);
+            let waited = times.now() - began;
+            assert!(waited >= GATHER && waited <= 2 * GATHER, "{waited:?}");
+        };
+        let stop = pin!(std::future::pending());
+        tokio::select! {
+            closed = talk.run(stop) => panic!("{closed}"),
+            () = node => {}
+        }
     }
 
     #[tokio::test(start_paused = true)]
