@@ -6,6 +6,7 @@
 
 mod copies; // documents
 mod follow; // one resource: where the node stands, what is next
+mod follows; // all of them
 mod look; // what it tells of itself
 mod refill; // what is next
 mod resume; // what is staged since before
@@ -13,7 +14,7 @@ mod spared; // what is not sent, since the node could not take it
 mod start; // a scope that starts, or is put right
 mod withhold; // what is not sent, since it is not wanted any more
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ use crate::ring::Ring;
 use crate::window::{Fate, Limits, NotSent, Step, Why, Window};
 use copies::{Copies, Copy};
 use follow::Follow;
+use follows::Follows;
 use spared::Spared;
 pub(crate) use start::Found;
 use withhold::may_go_again;
@@ -74,9 +76,6 @@ pub struct Outbox {
     copies: Copies,
     spared: Spared,
 }
-
-/// Most of them rest: each has its own piece of memory, of its size.
-type Follows = BTreeMap<Resource, Box<Follow>>;
 
 /// Something to be sent.
 #[derive(Debug, Clone)]
@@ -142,7 +141,7 @@ impl Outbox {
     pub fn new(limits: Limits) -> Self {
         Self {
             window: Window::new(limits),
-            follows: BTreeMap::new(),
+            follows: Follows::default(),
             queue: VecDeque::new(),
             current: None,
             starved: false,
@@ -165,16 +164,13 @@ impl Outbox {
             self.queue.clear();
         }
         self.follows
-            .insert(resource, Box::new(Follow::new(standing, reached, held)));
+            .put(resource, Follow::new(standing, reached, held));
     }
 
     /// The node is to hold these scopes of a resource from now on. Of others it is sent nothing
     /// more.
     pub fn want(&mut self, resource: &Resource, scopes: impl Into<Arc<[Scope]>>) {
-        self.follows
-            .entry(resource.clone())
-            .or_default()
-            .want(scopes.into());
+        self.follows.want(resource, scopes.into());
         self.take_back(resource);
     }
 
@@ -286,8 +282,8 @@ impl Outbox {
 
     /// The node is to be told how far it is, also where nothing changed for it.
     pub fn tell_progress(&mut self) {
-        let all = self.follows.values_mut();
-        all.for_each(|follow| follow.tell_progress());
+        let all = self.follows.iter_mut();
+        all.for_each(|(_, follow)| follow.tell_progress());
     }
 
     /// Whether something could not be sent because its bytes are not there, though nothing newer

@@ -34,11 +34,12 @@ impl Outbox {
         source: &impl Source,
         among: (Bound<&Resource>, Bound<&Resource>),
     ) -> Option<(Resource, Vec<Item>)> {
-        let mut follows = self.follows.range_mut::<Resource, _>(among);
-        follows.find_map(|(resource, follow)| {
-            let items = follow.next(resource, source.ring(resource)?, source);
-            (!items.is_empty()).then(|| (resource.clone(), items))
-        })
+        self.follows
+            .range_mut(among)
+            .find_map(|(resource, follow)| {
+                let items = follow.next(resource, source.ring(resource)?, source);
+                (!items.is_empty()).then(|| (resource.clone(), items))
+            })
     }
 
     /// The bytes of an object are not there. If it has changed since, what is staged is complete
