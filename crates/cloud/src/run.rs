@@ -317,7 +317,7 @@ fn enter(
     service: Service,
 ) -> impl Future<Output = ()> + Send {
     let entering = Box::pin(async move {
-        let entered = join::enter(accepted, &desk).await;
+        let entered = Box::pin(join::enter(accepted, &desk)).await;
         go_on(entered, "websocket", service)
     });
     // What the door needed is not kept for the length of a session.
