@@ -33,14 +33,11 @@ fn shelf() -> Shelf {
     }
     for ((_, name, _), bytes) in &mut shelf.bytes {
         let seed: u64 = if name.name() == "d" { 10_000 } else { 1 };
-        let filling: Vec<String> = (0..150_u64)
-            .map(|number| {
-                format!(
-                    "{:020x}",
-                    (number + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                )
-            })
-            .collect();
+        let filling = (0..150_u64).map(|number| {
+            let noise = content_hash(&(number + seed).to_le_bytes());
+            format!("{noise:016x}")
+        });
+        let filling: Vec<String> = filling.collect();
         let text = std::str::from_utf8(bytes).unwrap();
         let end = format!(r#","filling":"{}"}}"#, filling.concat());
         let start = text.strip_suffix('}').unwrap();
