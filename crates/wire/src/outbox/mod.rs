@@ -43,8 +43,8 @@ pub trait Source {
     fn epoch(&self) -> u64;
     /// The bytes of an object at exactly this version, if they are still there.
     fn bytes(&self, resource: &Resource, header: &Header) -> Option<Bytes>;
-    /// The same as they are sent, as the difference from another version if there is a base. One
-    /// that has many nodes makes it once for all of them.
+    /// The same as they are sent, as the difference from another version, or from another object,
+    /// if there is a base. One that has many nodes makes it once for all of them.
     fn content(
         &self,
         resource: &Resource,
@@ -71,6 +71,8 @@ pub struct Outbox {
     queue: VecDeque<Item>,
     /// Whose it is.
     current: Option<Resource>,
+    /// The last object that was sent of it: the next one may be like it.
+    last: Option<Arc<Header>>,
     /// Whether bytes were missing that are still the newest.
     starved: bool,
     copies: Copies,
@@ -144,6 +146,7 @@ impl Outbox {
             follows: Follows::default(),
             queue: VecDeque::new(),
             current: None,
+            last: None,
             starved: false,
             copies: Copies::default(),
             spared: Spared::default(),
@@ -208,7 +211,8 @@ impl Outbox {
             let resource = self.current.clone()?;
             let item = self.queue.pop_front()?;
             let sent = Sent { resource, item };
-            let Some(delivery) = delivery(&sent, source, Whole::IfNeeded) else {
+            let whole = Whole::IfNeeded(self.last.as_deref());
+            let Some(delivery) = delivery(&sent, source, whole) else {
                 self.miss(sent, source);
                 match self.starved {
                     true => return None,
@@ -220,6 +224,9 @@ impl Outbox {
             }
             if self.spared.has(&sent.resource, &delivery, now) {
                 continue;
+            }
+            if let Item::Object(header) | Item::Change(Change::Put { header, .. }) = &sent.item {
+                self.last = Some(Arc::clone(header));
             }
             let bytes = delivery.size();
             let number = self.window.send(Flying::Part(sent), bytes, now);
@@ -345,14 +352,15 @@ fn said_again(
 }
 
 /// Whether an object is sent whole.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Whole {
+#[derive(Clone, Copy)]
+enum Whole<'h> {
     Always,
-    IfNeeded,
+    /// Only if nothing else will do. The node has just been sent this other one.
+    IfNeeded(Option<&'h Header>),
 }
 
 /// An item as it is sent; nothing if its bytes are gone.
-fn delivery(sent: &Sent, source: &impl Source, whole: Whole) -> Option<Delivery> {
+fn delivery(sent: &Sent, source: &impl Source, whole: Whole<'_>) -> Option<Delivery> {
     let resource = &sent.resource;
     Some(match sent.item.clone() {
         Item::Cut { aim } => Delivery::Cut {
@@ -377,12 +385,27 @@ fn delivery(sent: &Sent, source: &impl Source, whole: Whole) -> Option<Delivery>
         Item::Change(Change::Delete { name, uid, version }) => {
             Delivery::Delete { name, uid, version }
         }
-        Item::Object(header) => put(resource, &header, None, source)?,
-        Item::Change(Change::Put { header, base }) => {
-            let base = base.filter(|_| whole == Whole::IfNeeded);
-            put(resource, &header, base.as_deref(), source)?
-        }
+        Item::Object(header) => put(resource, &header, whole.base(&header, None), source)?,
+        Item::Change(Change::Put { header, base }) => put(
+            resource,
+            &header,
+            whole.base(&header, base.as_deref()),
+            source,
+        )?,
     })
+}
+
+impl<'h> Whole<'h> {
+    /// What an object is sent as the difference from: the node's version of it, or a sibling.
+    fn base<'b>(self, header: &Header, own: Option<&'b Header>) -> Option<&'b Header>
+    where
+        'h: 'b,
+    {
+        match self {
+            Self::Always => None,
+            Self::IfNeeded(last) => own.or(last.filter(|last| last.name != header.name)),
+        }
+    }
 }
 
 fn put(
@@ -397,8 +420,9 @@ fn put(
     })
 }
 
-/// An object's bytes as they are sent, made anew; nothing if they are gone. Where only the base
-/// is, the object is sent whole.
+/// An object's bytes as they are sent, made anew; nothing if they are gone. The base is the object
+/// at another version, or another object of the resource. Where only the base is gone, the object
+/// is sent whole.
 pub fn content<S: Source + ?Sized>(
     source: &S,
     resource: &Resource,
@@ -407,11 +431,15 @@ pub fn content<S: Source + ?Sized>(
 ) -> Option<Content> {
     let bytes = source.bytes(resource, header)?;
     let base = base.and_then(|base| Some((base, source.bytes(resource, base)?)));
-    let base = base.as_ref().map(|(header, bytes)| {
-        let form = Form::Difference(Base {
-            version: header.version.clone(),
+    let base = base.as_ref().map(|(from, bytes)| {
+        let base = Base {
+            version: from.version.clone(),
             hash: content_hash(bytes),
-        });
+        };
+        let form = match from.name == header.name {
+            true => Form::Difference(base),
+            false => Form::Like(from.name.clone(), base),
+        };
         (form, &bytes[..])
     });
     Some(Content::new(&bytes, base))
@@ -443,3 +471,5 @@ fn meaning(sent: Sent, fate: Fate, follows: &Follows) -> Option<Settled> {
 mod tests;
 #[cfg(test)]
 mod starving_tests;
+#[cfg(test)]
+mod sibling_tests;

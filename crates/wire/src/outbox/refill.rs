@@ -12,6 +12,7 @@ impl Outbox {
     /// Finds what is next, if there is anything. Resources take turns, so that one that changes all
     /// the time does not hold up the others.
     pub(super) fn refill(&mut self, source: &impl Source) -> bool {
+        self.last = None;
         let last = self.current.take();
         let from = last.as_ref().map_or(Unbounded, Excluded);
         let upto = last.as_ref().map(Included);
