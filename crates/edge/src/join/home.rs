@@ -246,7 +246,7 @@ fn read(bytes: &[u8]) -> Option<Identity> {
     while !rest.is_empty() && blocks.len() <= BLOCKS_MAX {
         let end = rest.find("-----END ")?;
         let end = end + rest[end..].find('\n')? + 1;
-        blocks.push(rest[..end].as_bytes());
+        blocks.push(&rest.as_bytes()[..end]);
         rest = &rest[end..];
     }
     let [key, certificate, authorities @ ..] = &blocks[..] else {
