@@ -11,11 +11,14 @@ use wire::documents::Documents;
 use crate::chance::Chance;
 use crate::cluster::Cluster;
 use crate::link::{Link, Path};
-use crate::objects;
 use crate::records::Shelf;
 use crate::release;
 use crate::seen::Seen;
 use crate::server::Mood;
+
+/// The epochs, resources and versions of the cuts of which something was given up: at this Progress,
+/// and at no other, the node may lack it.
+pub(crate) type Lacks = BTreeSet<(u64, Resource, Version)>;
 
 pub(crate) struct Around {
     pub(crate) chance: Chance,
@@ -36,8 +39,8 @@ pub(crate) struct Around {
     pub(crate) acked: Vec<BTreeMap<Resource, (u64, Version)>>,
     /// How often the disk of each agent was replaced.
     pub(crate) disks: Vec<u64>,
-    /// Resources of which an agent may lack something that was given up.
-    pub(crate) lacks: Vec<BTreeSet<Resource>>,
+    /// What an agent may lack, as far as hubs gave something up.
+    pub(crate) lacks: Vec<Lacks>,
     /// Epochs are drawn from here.
     epochs: Arc<AtomicU64>,
     /// Whether there are several releases at once.
@@ -91,12 +94,12 @@ impl Around {
         self.links_made
     }
 
-    /// The disk of an agent is another one: what was known of it says nothing.
-    pub(crate) fn replaced(&mut self, agent: usize) {
+    /// The disk of an agent is another one: what was known of it says nothing. It is a copy of one
+    /// that may have lacked this.
+    pub(crate) fn replaced(&mut self, agent: usize, lacks: &Lacks) {
         self.disks[agent] += 1;
         self.acked[agent].clear();
-        // It may be a copy of one to which something was given up, until that is compared.
-        self.lacks[agent].extend(objects::resources());
+        self.lacks[agent].clone_from(lacks);
     }
 
     /// Forgets links that neither end has.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use edge::keep::Stored;
-use object::{ObjectName, Resource};
+use object::{ObjectName, Resource, Standing, Version};
 use store::Reader;
 use wire::frame::Holding;
 
@@ -61,7 +61,7 @@ impl Machine {
         // I2, I5, I6, I7: at a Progress it is what there was then.
         if let Some(standing) = &holding.standing
             && standing.parts.as_slice().is_empty()
-            && !around.lacks[self.number].contains(resource)
+            && !around.lacks[self.number].contains(&at_progress(holding, standing))
         {
             let at = number(&standing.progress);
             let same = around.cluster.was(resource, &holding.scopes, at, &rows);
@@ -108,6 +108,26 @@ impl Machine {
         self.steady.clear();
         self.clients.iter_mut().for_each(|client| client.forget());
     }
+
+    /// The agent forgot a resource, since what it held and what the hub has are of two histories:
+    /// what was known of that says nothing.
+    pub(crate) fn forget_one(&mut self, resource: &Resource, around: &mut Around) {
+        assert!(around.cluster.was_restored(), "{resource} is forgotten");
+        around.seen.note("histories collide");
+        around.acked[self.number].remove(resource);
+        self.kept.forget(resource);
+        self.checked.retain(|it| it.resource != *resource);
+        self.steady.retain(|it| it != resource);
+        let own = self.clients.iter_mut();
+        let own = own.filter(|client| client.resource() == resource);
+        own.for_each(|client| client.forget());
+    }
+}
+
+/// Where a node is that has everything up to its Progress.
+fn at_progress(holding: &Holding, standing: &Standing) -> (u64, Resource, Version) {
+    let (resource, progress) = (holding.resource.clone(), standing.progress.clone());
+    (holding.epoch, resource, progress)
 }
 
 /// Everything that a node has of a resource, with its bytes.

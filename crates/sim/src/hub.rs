@@ -15,7 +15,7 @@ use host::{Clock, Times};
 use jiff::Timestamp;
 use object::Resource;
 use wire::documents::Documents;
-use wire::outbox::Settled;
+use wire::outbox::{Settled, Source};
 use wire::session::Happening;
 
 use crate::around::Around;
@@ -287,11 +287,11 @@ impl Running {
                 _ => continue,
             };
             let Some(ahead) = ahead else { continue };
-            let (nodes, now) = (self.hub.nodes(), self.times.now());
-            let witnessed = Witnessed { nodes, now };
-            let verdict = self.witnesses.hear(&node, resource, ahead, witnessed);
-            self.rewound |= verdict == Verdict::Another;
+            let witnessed = self.witnessed();
+            self.witnesses.hear(&node, resource, ahead, witnessed);
         }
+        let verdict = self.witnesses.verdict(self.witnessed());
+        self.rewound |= verdict == Verdict::Another;
         if self.rewound {
             let next = at_once(self.epochs.next(self.epochs.now()));
             if let Ok(next) = next {
@@ -311,6 +311,21 @@ impl Running {
                 Err(_) => {}
             }
         }
+    }
+
+    fn witnessed(&self) -> Witnessed {
+        let (nodes, now) = (self.hub.nodes(), self.times.now());
+        Witnessed { nodes, now }
+    }
+
+    /// Whether it is about to believe its nodes that the cluster's history is another one.
+    pub(crate) fn doubts(&self) -> bool {
+        self.witnesses.most_say_so()
+    }
+
+    /// Which history of the cluster it knows.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.hub.look(|cache| cache.epoch())
     }
 
     fn begin(&mut self, epoch: u64, around: &mut Around) {

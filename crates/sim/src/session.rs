@@ -1,10 +1,12 @@
 //! A hub's end of a link: what `cloud::serve` and `cloud::talk` do with a real one.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::sessions::{Begun, Bell, Word};
 use cloud::talk::Desk;
+use object::{Resource, Version};
 use wire::frame::{
     Bye, Delivery, FIRST_MESSAGE_BYTES_MAX, Frame, Hello, MESSAGE_BYTES_MAX, Reason, frames,
 };
@@ -17,7 +19,7 @@ use wire::window::Limits;
 use crate::around::Around;
 use crate::hub::Running;
 use crate::link::Said;
-use crate::objects::{self, NODES};
+use crate::objects::NODES;
 use crate::seen::Seen;
 use crate::trace::trace;
 
@@ -49,8 +51,7 @@ pub(crate) struct Talk {
     pub(crate) number: u64,
     bell: Arc<Bell>,
     pub(crate) sender: Sender,
-    /// Whether something was given up in it: until it is compared, the node may lack that.
-    voids: bool,
+    sent: Sent,
     /// In which epoch it began. It does not outlive it.
     epoch: u64,
 }
@@ -193,11 +194,6 @@ impl Talk {
             }
         };
         hub.hub.owners().lock().began(&node, number);
-        // A hub that is behind takes a node's word that nothing differs; in a cluster that was
-        // restored unnoticed that may be wrong, until it is compared.
-        if around.cluster.was_restored() {
-            around.lacks[agent].extend(objects::resources());
-        }
         let at = hub.number();
         trace(|| {
             let standings: Vec<String> = hello.holdings.iter().map(holding).collect();
@@ -220,7 +216,7 @@ impl Talk {
             number,
             bell,
             sender,
-            voids: false,
+            sent: Sent::default(),
             epoch: hub.hub.look(|cache| cache.epoch()),
         })
     }
@@ -268,12 +264,13 @@ impl Talk {
                     happenings.extend(happened);
                     let Some(frame) = frame else { break };
                     trace(|| format!("  -> {} {}", self.node, crate::talk::frame(&frame)));
-                    if matches!(frame, Frame::Void { .. }) {
-                        self.voids = true;
+                    if let Frame::Void { number } = &frame {
                         around.seen.note("void");
-                        around.lacks[self.agent].extend(objects::resources());
+                        let lacks = &mut around.lacks[self.agent];
+                        lacks.extend(self.sent.cut_of(*number));
                     }
-                    if let Frame::Deliver { delivery, .. } = &frame {
+                    if let Frame::Deliver { number, delivery } = &frame {
+                        self.sent.note(*number, delivery);
                         note_document(delivery, &mut around.seen);
                     }
                     frame.encode(&mut message);
@@ -337,9 +334,6 @@ impl Talk {
                     if around.disks[self.agent] == self.disk {
                         around.acked[self.agent].insert(resource.clone(), acked);
                     }
-                    if !self.voids {
-                        around.lacks[self.agent].remove(resource);
-                    }
                 }
                 Happening::Settled(Settled::SetAside { resource, name, .. }) => {
                     trace(|| format!("  set aside {resource} {name}"));
@@ -347,9 +341,6 @@ impl Talk {
                 }
                 Happening::Compared { even } => {
                     around.seen.note(if *even { "even" } else { "uneven" });
-                    if *even {
-                        around.lacks[self.agent].clear();
-                    }
                 }
                 _ => {}
             }
@@ -365,6 +356,45 @@ impl Talk {
     /// Whether nothing is on its way, and everything that the node said is judged.
     pub(crate) fn is_quiet(&self) -> bool {
         self.sender.in_flight() == 0 && self.sender.unjudged().count() == 0
+    }
+}
+
+/// Which cut each delivery is of that may still be given up.
+#[derive(Debug, Default)]
+struct Sent {
+    cut: Option<(u64, Resource, Version)>,
+    all: BTreeMap<u64, (u64, Resource, Version)>,
+}
+
+impl Sent {
+    /// A delivery is sent, or sent again.
+    fn note(&mut self, number: u64, delivery: &Delivery) {
+        if self.all.contains_key(&number) {
+            return;
+        }
+        match delivery {
+            Delivery::Cut {
+                resource,
+                epoch,
+                aim,
+            } => self.cut = Some((*epoch, resource.clone(), aim.clone())),
+            // What is not there any more when it is staged comes with the reset as it is then.
+            Delivery::Stage { .. } => self.cut = None,
+            // They belong to no cut.
+            Delivery::Document { .. } | Delivery::DocumentGone { .. } => return,
+            _ => {}
+        }
+        if let Some(cut) = &self.cut {
+            self.all.insert(number, cut.clone());
+        }
+        while self.all.len() > 2 * LIMITS.deliveries {
+            self.all.pop_first();
+        }
+    }
+
+    /// The cut that a delivery is of.
+    fn cut_of(&self, number: u64) -> Option<(u64, Resource, Version)> {
+        self.all.get(&number).cloned()
     }
 }
 

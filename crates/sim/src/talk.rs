@@ -128,23 +128,39 @@ impl Talk {
             return Ok(None);
         };
         trace(|| format!("agent{} stores {}", machine.number, told(&task)));
+        self.keep(task, agent, machine, around).map(Some)
+    }
+
+    /// Gives something to the store.
+    fn keep(
+        &mut self,
+        task: Stored,
+        agent: &Running,
+        machine: &mut Machine,
+        around: &mut Around,
+    ) -> Result<Result<u64, Refusal>, Died> {
         machine.note_stored(&task);
+        let resource = match &task {
+            Stored::Piece(piece) => Some(piece.resource.clone()),
+            _ => None,
+        };
         let begun = &mut self.begun;
         let kept = agent.ask(machine, around, |keep| at_once(keep.store(task, begun)))?;
-        match &kept {
+        match (&kept, resource) {
             // What is held and what the hub has are of two histories, and nobody noticed.
-            Err(Refusal::Misbehaved(_)) if around.cluster.was_restored() => {
-                around.seen.note("histories collide");
-                around.acked[machine.number].clear();
-                machine.forget();
+            (Err(Refusal::Misbehaved(refusal)), Some(resource))
+                if agent.has_forgotten(&resource) =>
+            {
+                trace(|| format!("agent{} forgets {resource}: {refusal}", machine.number));
+                machine.forget_one(&resource, around);
                 machine.note_kept(&agent.keep);
             }
-            Err(refusal @ (Refusal::Misbehaved(_) | Refusal::NothingStaged { .. })) => {
+            (Err(refusal @ (Refusal::Misbehaved(_) | Refusal::NothingStaged { .. })), _) => {
                 panic!("agent{}: {refusal}", machine.number);
             }
             _ => {}
         }
-        Ok(Some(kept))
+        Ok(kept)
     }
 
     /// What was handed to the disk is finished: a later session counts on the order.
@@ -156,10 +172,7 @@ impl Talk {
     ) -> Result<(), Died> {
         if let Some((task, _)) = self.storing.take() {
             trace(|| format!("agent{} finishes {}", machine.number, told(&task)));
-            machine.note_stored(&task);
-            let begun = &mut self.begun;
-            let kept = agent.ask(machine, around, |keep| at_once(keep.store(task, begun)))?;
-            drop(kept);
+            drop(self.keep(task, agent, machine, around)?);
         }
         Ok(())
     }
