@@ -75,7 +75,7 @@ where
     }
 
     /// Sends the guest away.
-    pub async fn leave(self, closed: &Closed) {
+    pub async fn leave(mut self, closed: &Closed) {
         let (words, code) = last_words(closed);
         self.pump.leave(words, code, LAST_WORDS).await;
     }

@@ -90,6 +90,11 @@ pub enum Error {
 const CLUSTER_PLACES: u32 = 256;
 /// How often every node is told how far it is.
 const PROGRESS_EVERY: Duration = Duration::from_secs(600);
+/// How often it is looked whether they are to be told earlier.
+const PROGRESS_LOOK: Duration = Duration::from_secs(1);
+/// In how many turns they are told, and how far apart these are.
+const PROGRESS_TURNS: u64 = 40;
+const PROGRESS_TURN: Duration = Duration::from_millis(50);
 /// How often an agent says that it is there.
 const HEARTBEAT_SECONDS: u64 = 30;
 
@@ -304,18 +309,34 @@ fn add(tasks: &mut Tasks, name: &'static str, task: impl Future<Output = ()> + S
 }
 
 /// What becomes of a connection.
-async fn enter(accepted: Accepted, desk: Arc<Desk<Client>>, service: Service) {
-    let entered = Box::pin(join::enter(accepted, &desk)).await;
-    go_on(entered, "websocket", service).await;
+fn enter(
+    accepted: Accepted,
+    desk: Arc<Desk<Client>>,
+    service: Service,
+) -> impl Future<Output = ()> + Send {
+    let entering = Box::pin(async move { join::enter(accepted, &desk).await });
+    async move {
+        let entered = entering.await;
+        if let Some(session) = go_on(entered, "websocket", service) {
+            session.await;
+        }
+    }
 }
 
 /// What becomes of a QUIC stream.
 async fn enter_quic(accepted: quic::Accepted, desk: Arc<Desk<Client>>, service: Service) {
     let entered = join::enter_quic(accepted, &desk);
-    go_on(entered, "quic", service).await;
+    if let Some(session) = go_on(entered, "quic", service) {
+        session.await;
+    }
 }
 
-async fn go_on<S>(entered: Entered<S>, transport: &'static str, service: Service)
+/// Tells what happened, and gives the session if there is to be one.
+fn go_on<S>(
+    entered: Entered<S>,
+    transport: &'static str,
+    service: Service,
+) -> Option<impl Future<Output = ()> + Send>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -323,29 +344,38 @@ where
         info!(?happened, "join");
         service.hub.notice(Notice::from(&happened));
     }
-    if let Some(Linked {
+    let Linked {
         socket,
         peer,
         remote,
-    }) = entered.link
-    {
-        let remote = remote.to_string().into();
-        let caller = Caller {
-            peer,
-            remote,
-            transport,
-        };
-        service.serve(socket, caller).await;
-    }
+    } = entered.link?;
+    let caller = Caller {
+        peer,
+        remote: remote.to_string().into(),
+        transport,
+    };
+    Some(service.serve(socket, caller))
 }
 
 /// Tells every node now and then how far it is.
 async fn progress(hub: Arc<Hub>, shutdown: Shutdown) -> Result<(), Infallible> {
     let clock = hub.times().clock().clone();
-    loop {
-        tokio::select! {
-            () = clock.sleep_until(clock.now() + PROGRESS_EVERY) => hub.tell_progress(),
-            () = shutdown.triggered() => return Ok(()),
+    let telling = async {
+        let mut told = clock.now();
+        loop {
+            clock.sleep_until(clock.now() + PROGRESS_LOOK).await;
+            if !hub.owes_progress() && clock.now() < told + PROGRESS_EVERY {
+                continue;
+            }
+            told = clock.now();
+            for turn in 0..PROGRESS_TURNS {
+                hub.tell_progress(turn, PROGRESS_TURNS);
+                clock.sleep_until(clock.now() + PROGRESS_TURN).await;
+            }
         }
+    };
+    tokio::select! {
+        () = telling => Ok(()),
+        () = shutdown.triggered() => Ok(()),
     }
 }

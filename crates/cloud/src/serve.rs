@@ -48,7 +48,23 @@ pub struct Caller {
 
 impl Service {
     /// Serves a node that was let in, until its session is over.
-    pub async fn serve<S>(self, socket: Socket<S>, caller: Caller)
+    ///
+    /// Each part has memory of its own, which goes with it: a session lasts for months, and there
+    /// are thousands.
+    pub fn serve<S>(self, socket: Socket<S>, caller: Caller) -> impl Future<Output = ()> + Send
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let welcomed = Box::pin(self.welcome(socket, caller));
+        async move {
+            if let Some(session) = welcomed.await {
+                session.run().await;
+            }
+        }
+    }
+
+    /// Hears what a node says first, and decides whether there is a session.
+    async fn welcome<S>(self, socket: Socket<S>, caller: Caller) -> Option<Box<Session<S>>>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -62,12 +78,20 @@ impl Service {
             Ok(greeted) => greeted,
             Err(closed) => {
                 info!(%node, remote = %caller.remote, closed = %closed, "no session");
-                return guest.leave(&closed).await;
+                guest.leave(&closed).await;
+                return None;
             }
         };
-        // The memory of the handshake is not kept for the length of a session.
-        let talk = self.talk(guest, (node, caller), (number, bell), sender);
-        Box::pin(talk).await;
+        let desk = (Arc::clone(&self.hub), bell);
+        let talk = Talk::new(guest, Arc::clone(&node), desk, sender);
+        Some(Box::new(Session {
+            began: self.hub.times().now(),
+            service: self,
+            node,
+            caller,
+            number,
+            talk,
+        }))
     }
 
     /// Decides whether there is a session.
@@ -142,39 +166,51 @@ impl Service {
                 "the node holds a kind that this hub does not follow: it is left as it is");
         }
     }
+}
 
-    async fn talk<S>(
-        self,
-        guest: Guest<S>,
-        (node, caller): (Arc<str>, Caller),
-        (number, bell): (u64, Arc<Bell>),
-        sender: Sender,
-    ) where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
-        let hub = &self.hub;
-        let desk = (Arc::clone(hub), bell);
-        let began = hub.times().now();
-        let talk = Talk::new(guest, Arc::clone(&node), desk, sender);
-        let drained = drained(&self.shutdown, hub.times(), (&node, self.drain));
+/// A session that has begun.
+struct Session<S> {
+    service: Service,
+    node: Arc<str>,
+    caller: Caller,
+    number: u64,
+    began: Duration,
+    talk: Talk<S, Hub>,
+}
+
+impl<S> Session<S>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    async fn run(mut self: Box<Self>) {
+        let (number, began) = (self.number, self.began);
+        let Self {
+            service,
+            node,
+            caller,
+            talk,
+            ..
+        } = &mut *self;
+        let hub = &service.hub;
+        let drained = drained(&service.shutdown, hub.times(), (node, service.drain));
         let stop = async {
             tokio::select! {
                 bye = drained => bye,
-                () = self.revocations.until_refused(&caller.peer) => revoked(),
+                () = service.revocations.until_refused(&caller.peer) => revoked(),
             }
         };
         let closed = talk.run(stop).await;
-        hub.sessions().end(&node, number);
-        hub.owners().lock().ended(&node, number);
-        hub.register().ended(&node, number);
+        hub.sessions().end(node, number);
+        hub.owners().lock().ended(node, number);
+        hub.register().ended(node, number);
         let wall = hub.times().clock().wall();
         let words = closed.to_string();
         let end = (closed.label(), words.as_str());
-        hub.ledger().ended(&node, number, end, wall);
+        hub.ledger().ended(node, number, end, wall);
         let lasted = hub.times().now().saturating_sub(began).as_secs();
         let Caller {
             remote, transport, ..
-        } = &caller;
+        } = caller;
         info!(%node, session = number, %remote, transport, seconds = lasted,
             reason = closed.label(), closed = %words, "session ended");
     }

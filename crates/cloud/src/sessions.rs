@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use wire::digest::content_hash;
 use wire::documents::Documents;
 
 /// A node's name.
@@ -173,6 +174,14 @@ impl Sessions {
             .for_each(|live| live.bell.ring(word));
     }
 
+    /// Wakes those sessions whose turn it is, of so many turns.
+    pub fn ring_some(&self, word: Word, turn: u64, turns: u64) {
+        let live = self.live.lock();
+        let its = |node: &str| content_hash(node.as_bytes()) % turns;
+        let some = live.iter().filter(|(node, _)| its(node) == turn);
+        some.for_each(|(_, live)| live.bell.ring(word));
+    }
+
     /// A node has a session elsewhere: with a higher number, the one here ends.
     pub fn elsewhere(&self, node: &str, number: u64) {
         let live = self.live.lock();
@@ -276,6 +285,29 @@ mod tests {
         assert!(bell.words().has(Word::View));
         let known = sessions.documents().unwrap();
         assert_eq!(known.iter().count(), 1);
+    }
+
+    #[test]
+    fn in_a_round_of_turns_each_session_is_woken_once() {
+        let sessions = Sessions::default();
+        let bells: Vec<Arc<Bell>> = (0..50)
+            .map(|number| {
+                let node: NodeName = format!("node-{number}").into();
+                match sessions.begin(&node, 1, Duration::ZERO) {
+                    Begun::Yes { bell, .. } => bell,
+                    Begun::Older { .. } => panic!("it is the first"),
+                }
+            })
+            .collect();
+        let mut woken = 0;
+        for turn in 0..8 {
+            sessions.ring_some(Word::Progress, turn, 8);
+            let rung = bells.iter().filter(|bell| bell.words().has(Word::Progress));
+            let rung = rung.count();
+            assert!(rung < 25, "{rung} at once");
+            woken += rung;
+        }
+        assert_eq!(woken, 50);
     }
 
     #[test]

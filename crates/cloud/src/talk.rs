@@ -22,6 +22,9 @@ use crate::sessions::{Bell, Word};
 
 /// Bytes of frames that are put into one message: more would keep an urgent word waiting.
 const MESSAGE_BYTES: usize = 32 * 1024;
+/// How long after a message the next one is begun, at the earliest, unless the first was full. What
+/// changes meanwhile goes together: a message, a sync of the node's disk and an ack for all of it.
+const GATHER: Duration = Duration::from_millis(20);
 /// How fast a message of a node must arrive to be a sign of life. Who is slower counts as silent.
 const PACE: Pace = Pace {
     longest: Duration::from_secs(600),
@@ -120,6 +123,8 @@ pub struct Talk<S, D> {
     pong: Option<Bytes>,
     /// What is being written.
     writing: Weight,
+    /// Until when nothing is begun.
+    gathers: Duration,
 }
 
 impl<S, D> Talk<S, D>
@@ -147,17 +152,21 @@ where
             arriving: Arriving::default(),
             pong: None,
             writing: Weight::default(),
+            gathers: Duration::ZERO,
         }
     }
 
     /// Goes on until the session is over, or `stop` gives a reason.
-    pub async fn run(mut self, stop: impl Future<Output = Bye>) -> Closed {
+    pub async fn run(&mut self, stop: impl Future<Output = Bye>) -> Closed {
         let closed = tokio::select! {
             closed = self.go_on() => closed,
             bye = stop => Closed::SentAway(bye),
         };
-        let (words, code) = last_words(&closed);
-        self.pump.leave(words, code, LAST_WORDS).await;
+        // Who does not hear anything is told nothing: it would only arrive when the link is back.
+        if !matches!(closed, Closed::Ended(Ended::Silent { .. })) {
+            let (words, code) = last_words(&closed);
+            self.pump.leave(words, code, LAST_WORDS).await;
+        }
         closed
     }
 
@@ -236,8 +245,12 @@ where
             // A link can die while something is written to it, and that never ends.
             return Ok(self.sender.wait(now)?);
         }
+        if now < self.gathers {
+            return Ok(self.sender.wait(now)?.min(self.gathers));
+        }
         let mut message = Vec::new();
         let mut happenings = Vec::new();
+        let mut is_greeting = false;
         let sender = &mut self.sender;
         self.desk.look(|source| {
             while message.len() < MESSAGE_BYTES {
@@ -246,7 +259,8 @@ where
                 let Some(frame) = frame else { break };
                 frame.encode(&mut message);
                 // Nobody answers before the welcome is there: what follows would keep it waiting.
-                if matches!(frame, Frame::Welcome(_)) {
+                is_greeting = matches!(frame, Frame::Welcome(_));
+                if is_greeting {
                     break;
                 }
             }
@@ -256,6 +270,9 @@ where
         let pong = self.pong.take();
         self.desk.looks(&self.node, &self.sender);
         if !message.is_empty() || pong.is_some() {
+            if !is_greeting && message.len() < MESSAGE_BYTES {
+                self.gathers = now + GATHER;
+            }
             self.writing = Weight::of(&message);
             self.pump.start(message, pong);
             return Ok(self.sender.wait(now)?);
@@ -363,7 +380,7 @@ mod tests {
 
     /// How long a session lasts in which a message comes, so many bytes a second.
     async fn lasted(at_once: usize) -> Duration {
-        let (talk, mut link, times) = talk();
+        let (mut talk, mut link, times) = talk();
         let bytes = written(1_000_000, &vec![0; 200 * at_once]);
         let stop = std::future::pending();
         let closed = tokio::select! {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use host::curt::Curt;
 use host::websocket::{self, Role, Socket};
 use host::{Shutdown, Times, chain, dial, quic, secret};
 use store::replica::Refusal;
@@ -228,6 +229,7 @@ impl Agent {
             true => unreachable(hub, error.to_string()),
             false => not_let_in(error.to_string()),
         })?;
+        let stream = Curt::new(stream).map_err(|error| unreachable(hub, error.to_string()))?;
         let let_in = websocket::connect(stream, hub.address());
         let let_in = timeout(CONNECT_TIME_MAX, let_in).await;
         let let_in = let_in.map_err(|_| not_let_in("no answer in time".to_owned()))?;
@@ -270,7 +272,7 @@ impl Agent {
 
 /// A link that is open, and over what.
 enum Opened {
-    WebSocket(Box<Socket<dial::Secure>>),
+    WebSocket(Box<Socket<Curt<dial::Secure>>>),
     Quic(Box<Socket<quic::Stream>>),
 }
 

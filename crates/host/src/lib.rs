@@ -15,6 +15,7 @@ pub mod secret; // random bytes, hashes, comparisons
 pub mod pki; // an authority, the certificates it issues, and what a peer's says
 pub mod tls; // certificates -> rustls configurations
 pub mod listen; // a port -> accepted, authenticated connections
+pub mod curt; // a connection that ends at once when it is dropped without a goodbye
 pub mod dial; // an address -> a connection, plain or encrypted
 pub mod quic; // the same over UDP: a port, an address -> a stream
 pub mod http; // a connection -> one request and its answer

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use object::{Resource, Version};
+use object::{ObjectName, Resource, Version};
 use wire::documents::Documents;
 
 use crate::chance::Chance;
@@ -16,9 +16,10 @@ use crate::release;
 use crate::seen::Seen;
 use crate::server::Mood;
 
-/// The epochs, resources and versions of the cuts of which something was given up: at this Progress,
-/// and at no other, the node may lack it.
-pub(crate) type Lacks = BTreeSet<(u64, Resource, Version)>;
+/// Objects that a hub gave up, with the epoch and the aim of the cut in which they were: as it was
+/// then, the node may lack it, and what it may have is older. Cuts that were on their way already
+/// do not bring it. With its next change it comes; if it is not wanted any more, its scope ends.
+pub(crate) type Lacks = BTreeSet<(u64, Resource, ObjectName, Version)>;
 
 pub(crate) struct Around {
     pub(crate) chance: Chance,

@@ -157,9 +157,9 @@ impl Running {
         self.follow(around);
         self.fetch(around);
         self.configure(around);
-        if around.now >= self.tells_at {
+        if around.now >= self.tells_at || self.hub.owes_progress() {
             self.tells_at = around.now + PROGRESS_EVERY;
-            self.hub.tell_progress();
+            self.hub.tell_progress(0, 1);
         }
         self.serve(around);
         self.see_to(around);

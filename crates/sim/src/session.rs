@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cloud::sessions::{Begun, Bell, Word};
 use cloud::talk::Desk;
-use object::{Resource, Version};
+use object::{ObjectName, Resource, Version};
 use wire::frame::{
     Bye, Delivery, FIRST_MESSAGE_BYTES_MAX, Frame, Hello, MESSAGE_BYTES_MAX, Reason, frames,
 };
@@ -266,8 +266,10 @@ impl Talk {
                     trace(|| format!("  -> {} {}", self.node, crate::talk::frame(&frame)));
                     if let Frame::Void { number } = &frame {
                         around.seen.note("void");
-                        let lacks = &mut around.lacks[self.agent];
-                        lacks.extend(self.sent.cut_of(*number));
+                        if around.disks[self.agent] == self.disk {
+                            let lacks = &mut around.lacks[self.agent];
+                            lacks.extend(self.sent.object(*number));
+                        }
                     }
                     if let Frame::Deliver { number, delivery } = &frame {
                         self.sent.note(*number, delivery);
@@ -341,6 +343,9 @@ impl Talk {
                 }
                 Happening::Compared { even } => {
                     around.seen.note(if *even { "even" } else { "uneven" });
+                    if *even && around.disks[self.agent] == self.disk {
+                        around.lacks[self.agent].clear();
+                    }
                 }
                 _ => {}
             }
@@ -359,19 +364,21 @@ impl Talk {
     }
 }
 
-/// Which cut each delivery is of that may still be given up.
+/// The objects that may still be given up, and the cut that each is of.
 #[derive(Debug, Default)]
 struct Sent {
+    last: u64,
     cut: Option<(u64, Resource, Version)>,
-    all: BTreeMap<u64, (u64, Resource, Version)>,
+    all: BTreeMap<u64, (u64, Resource, ObjectName, Version)>,
 }
 
 impl Sent {
     /// A delivery is sent, or sent again.
     fn note(&mut self, number: u64, delivery: &Delivery) {
-        if self.all.contains_key(&number) {
+        if number <= self.last {
             return;
         }
+        self.last = number;
         match delivery {
             Delivery::Cut {
                 resource,
@@ -380,20 +387,22 @@ impl Sent {
             } => self.cut = Some((*epoch, resource.clone(), aim.clone())),
             // What is not there any more when it is staged comes with the reset as it is then.
             Delivery::Stage { .. } => self.cut = None,
-            // They belong to no cut.
-            Delivery::Document { .. } | Delivery::DocumentGone { .. } => return,
+            Delivery::Put { name, .. } => {
+                let object = self.cut.clone().map(|(epoch, resource, aim)| {
+                    let name = name.clone();
+                    (number, (epoch, resource, name, aim))
+                });
+                self.all.extend(object);
+            }
             _ => {}
-        }
-        if let Some(cut) = &self.cut {
-            self.all.insert(number, cut.clone());
         }
         while self.all.len() > 2 * LIMITS.deliveries {
             self.all.pop_first();
         }
     }
 
-    /// The cut that a delivery is of.
-    fn cut_of(&self, number: u64) -> Option<(u64, Resource, Version)> {
+    /// The object that a delivery is.
+    fn object(&self, number: u64) -> Option<(u64, Resource, ObjectName, Version)> {
         self.all.get(&number).cloned()
     }
 }

@@ -9,6 +9,7 @@
 //! what is beyond them; nothing is allocated for a length that is only claimed.
 
 pub mod join; // how a node gets the certificate that makes it one
+mod few; // a list that is nearly always empty
 pub mod frame; // bytes <-> what the two ends say
 pub mod ring; // the last changes of a resource
 pub mod cut; // ring, scopes, standing -> what a node lacks, in order

@@ -165,6 +165,10 @@ impl<T> Window<T> {
             self.bytes -= flight.bytes;
             settled.push((flight.what, flight.fate));
         }
+        if self.flight.is_empty() {
+            // A session that rests holds no memory for what was on its way.
+            self.flight = VecDeque::new();
+        }
         Ok(settled)
     }
 

@@ -275,17 +275,22 @@ impl Hub {
                 self.ring(views.holders(resource, header), word);
             }
         }
-        let unsaid = self.unsaid.fetch_add(applied.len(), Ordering::Relaxed) + applied.len();
-        // Who is told of nothing for long would fall behind what the ring remembers.
-        if unsaid >= self.steps_max / 4 {
-            self.tell_progress();
-        }
+        self.unsaid.fetch_add(applied.len(), Ordering::Relaxed);
     }
 
-    /// All nodes are told how far they are.
-    pub fn tell_progress(&self) {
-        self.unsaid.store(0, Ordering::Relaxed);
-        self.sessions.ring_all(Word::Progress);
+    /// Whether all nodes are to be told how far they are: who is told of nothing for long would
+    /// fall behind what the ring remembers.
+    pub fn owes_progress(&self) -> bool {
+        self.unsaid.load(Ordering::Relaxed) >= self.steps_max / 4
+    }
+
+    /// Nodes are told how far they are: those whose turn it is, of so many turns. Thousands of them
+    /// at once would keep others waiting.
+    pub fn tell_progress(&self, turn: u64, turns: u64) {
+        if turn == 0 {
+            self.unsaid.store(0, Ordering::Relaxed);
+        }
+        self.sessions.ring_some(Word::Progress, turn, turns);
     }
 
     /// A list took the place of what was known.

@@ -8,11 +8,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use host::curt::Curt;
 use host::http::head::Malformed;
 use host::http::{self, Opening, Post, Refused, Response};
 use host::listen::{Accepted, Stream};
 use host::quic;
-use host::websocket::{self, Role, Socket};
+use host::websocket::{self, AcceptFailed, Role, Socket};
 use rustls::pki_types::CertificateDer;
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
@@ -31,7 +32,7 @@ pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
 pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A node that opened a link.
-pub struct Linked<S = Stream> {
+pub struct Linked<S = Curt<Stream>> {
     /// The link.
     pub socket: Socket<S>,
     /// Who it is, by its certificate.
@@ -41,7 +42,7 @@ pub struct Linked<S = Stream> {
 }
 
 /// What became of a connection.
-pub struct Entered<S = Stream> {
+pub struct Entered<S = Curt<Stream>> {
     /// The link, if it is one. Whoever takes it asks [`super::Revocations`] again at the hello.
     pub link: Option<Linked<S>>,
     /// What people should see in the cluster.
@@ -221,8 +222,14 @@ async fn link<R: Records>(
 }
 
 /// Opens the WebSocket, or says why not.
-async fn upgrade(stream: Stream, opening: Result<Opening, Malformed>) -> Option<Socket<Stream>> {
-    let opened = websocket::accept_opening(stream, opening);
+async fn upgrade(
+    stream: Stream,
+    opening: Result<Opening, Malformed>,
+) -> Option<Socket<Curt<Stream>>> {
+    let opened = async {
+        let stream = Curt::new(stream).map_err(AcceptFailed::Lost)?;
+        websocket::accept_opening(stream, opening).await
+    };
     match timeout(REQUEST_TIME_MAX, opened).await {
         Ok(Ok(socket)) => Some(socket),
         Ok(Err(error)) => {

@@ -1,5 +1,6 @@
 //! A bounded crowd of small tasks, such as connections, of which any may fail alone.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -73,6 +74,7 @@ impl Crowd {
 impl Place {
     /// Runs `task` in this place. Its panic is logged and ends nothing else.
     pub fn spawn(self, task: impl Future<Output = ()> + Send + 'static) {
+        let task = Box::pin(task);
         start(async move { self.run(task).await.unwrap_or_default() });
     }
 
@@ -88,16 +90,22 @@ impl Place {
         T: Send + 'static,
         F: Future<Output = ()> + Send + 'static,
     {
+        let first = Box::pin(first);
         start(async move {
             if let Some(Some(given)) = self.run(first).await {
-                let next = next(given);
+                let next = Box::pin(next(given));
                 start(async move { self.run(next).await.unwrap_or_default() });
             }
         });
     }
 
     /// Runs a future to its end, its panic or the cut, whichever is first.
-    async fn run<T>(&self, task: impl Future<Output = T>) -> Option<T> {
+    ///
+    /// The future is boxed: each layer around it would have room for it once more.
+    async fn run<T, F>(&self, task: Pin<Box<F>>) -> Option<T>
+    where
+        F: Future<Output = T>,
+    {
         debug_assert_eq!(self.permit.num_permits(), 1, "a place is one permit");
         let outcome = tokio::select! {
             outcome = guarded(task) => outcome,
@@ -131,7 +139,12 @@ mod tests {
     #[test]
     fn a_place_costs_a_task_little() {
         let place = Crowd::new("connections", 1).place().expect("a free place");
-        let task = place.run(std::future::pending::<()>());
+        let large = async {
+            let space = [0_u8; 10_000];
+            std::future::pending::<()>().await;
+            assert_eq!(space.len(), 10_000);
+        };
+        let task = place.run(Box::pin(large));
         let bytes = size_of_val(&task);
         assert!(bytes <= 320, "{bytes} bytes beside the task's own");
     }

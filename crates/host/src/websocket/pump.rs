@@ -62,7 +62,7 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Pump<W> {
 
     /// Says the last words and closes. Whether the other end hears them is its own affair: they
     /// have so much time.
-    pub async fn leave(mut self, words: Vec<u8>, code: CloseCode, within: Duration) {
+    pub async fn leave(&mut self, words: Vec<u8>, code: CloseCode, within: Duration) {
         let last = async {
             if self.writing.is_some() {
                 self.wrote().await?;

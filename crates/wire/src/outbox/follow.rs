@@ -12,6 +12,7 @@ use super::start::{Cursor, Found, How, Size, Starting};
 use super::{Item, Source};
 use crate::cut;
 use crate::difference::Repairs;
+use crate::few::Few;
 use crate::ring::Ring;
 
 /// How a node follows a resource.
@@ -24,23 +25,23 @@ pub(super) struct Follow {
     /// The highest version that its clients may have been shown, or were to be.
     reached: Option<Version>,
     /// What it is to hold.
-    wanted: Vec<Scope>,
-    /// What it holds and is kept up to date.
-    held: Vec<Scope>,
+    wanted: Arc<[Scope]>,
+    /// What it holds and is kept up to date. It is nearly always what is wanted, and then shared.
+    held: Arc<[Scope]>,
     /// What it holds and may be out of date: each of them is replaced or ends with the next
     /// Progress. While there is one, nothing is kept up to date.
-    doubtful: Vec<Scope>,
+    doubtful: Few<Scope>,
     /// What it holds and is not kept up to date any more: it ends with the next Progress.
-    ending: Vec<Scope>,
+    ending: Few<Scope>,
     /// What of it ends with the cut that is being sent, though cuts before it are incomplete.
-    leaving: Vec<Scope>,
+    leaving: Few<Scope>,
     /// Scopes of which something was withheld when they were not wanted. They end, even if they
     /// are wanted again by then: what the node has of them is not known.
-    revoked: Vec<Scope>,
+    revoked: Few<Scope>,
     /// What is sent before it is held.
-    starting: Vec<Starting>,
+    starting: Few<Starting>,
     /// What was staged, at least in part, and is not wanted any more.
-    unstaged: Vec<Scope>,
+    unstaged: Few<Scope>,
     /// The cut that is being sent: where it leads.
     cut: Option<Version>,
     /// Whether the node is told how far it is although nothing changed for it.
@@ -68,15 +69,15 @@ impl Follow {
         Self {
             standing,
             reached,
-            held,
-            doubtful,
+            held: held.into(),
+            doubtful: doubtful.into(),
             ..Self::default()
         }
     }
 
     /// The node is to hold these scopes.
-    pub(super) fn want(&mut self, scopes: &[Scope]) {
-        self.wanted = scopes.to_vec();
+    pub(super) fn want(&mut self, scopes: Arc<[Scope]>) {
+        self.wanted = scopes;
     }
 
     /// The node is asked what it holds: until [`Follow::repair`], nothing of it is sent anew.
@@ -96,11 +97,8 @@ impl Follow {
         {
             let own = repairs.iter().filter(|(name, _)| may_have(scope, name));
             let own = own.map(|(name, end)| (name.clone(), end.clone()));
-            let mut before = self
-                .starting
-                .extract_if(.., |starting| starting.scope == *scope);
-            let staged = before.any(|before| before.staged);
-            drop(before);
+            let before = self.starting.take_if(|starting| starting.scope == *scope);
+            let staged = before.iter().any(|before| before.staged);
             self.starting.push(Starting {
                 staged,
                 at: Cursor::End,
@@ -161,7 +159,7 @@ impl Follow {
     }
 
     /// What it is to hold.
-    pub(super) fn wanted(&self) -> &[Scope] {
+    pub(super) fn wanted(&self) -> &Arc<[Scope]> {
         &self.wanted
     }
 
@@ -213,10 +211,24 @@ impl Follow {
     /// What it holds cannot be relied on.
     pub(super) fn doubt(&mut self) {
         self.abandon();
-        self.doubtful.append(&mut self.held);
+        self.let_go();
+        self.asking = true;
+    }
+
+    /// What it holds is not known any more.
+    fn let_go(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        self.doubtful.extend(held.iter().cloned());
         self.standing = None;
         self.looked = None;
-        self.asking = true;
+    }
+
+    /// This is what it holds.
+    fn hold(&mut self, held: Vec<Scope>) {
+        self.held = match *held == *self.wanted {
+            true => Arc::clone(&self.wanted),
+            false => held.into(),
+        };
     }
 
     /// Whether a cut is being sent.
@@ -241,7 +253,7 @@ impl Follow {
         }
         self.restart_what_is_lost(ring);
         self.settle_starts(ring);
-        let unstaged = self.unstaged.drain(..);
+        let unstaged = self.unstaged.take().into_iter();
         let mut items: Vec<Item> = unstaged.map(|scope| Item::Unstage { scope }).collect();
         if !items.is_empty() {
             return items;
@@ -280,13 +292,14 @@ impl Follow {
                 // All of them were replaced or ended, or there would have been no Progress.
                 self.doubtful.clear();
                 self.ending.clear();
-                let leaving = std::mem::take(&mut self.leaving);
-                self.held.retain(|scope| !leaving.contains(scope));
+                let leaving = self.leaving.take();
                 self.revoked.retain(|scope| !leaving.contains(scope));
-                let shown = self
-                    .starting
-                    .extract_if(.., |starting| starting.at == Cursor::Shown);
-                self.held.extend(shown.map(|starting| starting.scope));
+                let shown = self.starting.take_if(|start| start.at == Cursor::Shown);
+                if !leaving.is_empty() || !shown.is_empty() {
+                    let held = self.held.iter().filter(|scope| !leaving.contains(scope));
+                    let shown = shown.into_iter().map(|starting| starting.scope);
+                    self.hold(held.cloned().chain(shown).collect());
+                }
             }
             _ => {}
         }
@@ -320,9 +333,7 @@ impl Follow {
         let known = |version: &Version| version >= ring.floor();
         let unclear = self.standing.as_ref().is_some_and(|at| !at.is_in_order());
         if unclear || self.base().is_some_and(|base| !known(&base)) {
-            self.doubtful.append(&mut self.held);
-            self.standing = None;
-            self.looked = None;
+            self.let_go();
         }
         for starting in &mut self.starting {
             if !known(&starting.since) {
@@ -334,8 +345,7 @@ impl Follow {
     /// What is wanted and not held is staged; what is staged and not wanted is not.
     fn settle_starts(&mut self, ring: &Ring) {
         self.give_up();
-        let wanted = &self.wanted;
-        for scope in wanted {
+        for scope in self.wanted.iter() {
             let starts = self.starting.iter().any(|start| start.scope == *scope);
             // What is ending, ends first.
             if !starts && !self.held.contains(scope) && !self.ending.contains(scope) {
@@ -347,9 +357,9 @@ impl Follow {
     /// What is not wanted is not staged. What is being shown ends when it is held.
     pub(super) fn give_up(&mut self) {
         let wanted = &self.wanted;
-        let given_up = self.starting.extract_if(.., |starting| {
-            !wanted.contains(&starting.scope) && starting.at != Cursor::Shown
-        });
+        let given_up = self
+            .starting
+            .take_if(|starting| !wanted.contains(&starting.scope) && starting.at != Cursor::Shown);
         for starting in given_up {
             self.revoked.retain(|scope| *scope != starting.scope);
             if starting.staged {
@@ -431,7 +441,10 @@ impl Follow {
         let shown = self.starting.iter().filter(|it| it.at == Cursor::Shown);
         let scopes = self.held.iter().chain(shown.map(|it| &it.scope));
         if !scopes.clone().eq(self.told.iter()) {
-            self.told = scopes.cloned().collect();
+            self.told = match scopes.clone().eq(self.wanted.iter()) {
+                true => Arc::clone(&self.wanted),
+                false => scopes.cloned().collect(),
+            };
         }
         Arc::clone(&self.told)
     }
@@ -443,18 +456,22 @@ impl Follow {
             .standing
             .as_ref()
             .is_none_or(|standing| standing.parts.is_empty());
-        let (wanted, revoked) = (&self.wanted, &mut self.revoked);
+        let (wanted, revoked) = (&self.wanted, &self.revoked);
         let unwanted = |scope: &Scope| !wanted.contains(scope) || revoked.contains(scope);
         if !complete {
             let leaving = self.held.iter().filter(|scope| unwanted(scope));
-            self.leaving = leaving.cloned().collect();
+            self.leaving = leaving.cloned().collect::<Vec<_>>().into();
             return;
         }
-        let held = self.held.extract_if(.., |scope| unwanted(scope));
-        self.ending.extend(held);
-        let doubtful = self.doubtful.extract_if(.., |scope| unwanted(scope));
+        if self.held.iter().any(unwanted) {
+            let (ending, held) = self.held.iter().cloned().partition(unwanted);
+            let ending: Vec<Scope> = ending;
+            self.ending.extend(ending);
+            self.held = Vec::into(held);
+        }
+        let doubtful = self.doubtful.take_if(|scope| unwanted(scope));
         self.ending.extend(doubtful);
-        revoked.retain(|scope| !self.ending.contains(scope));
+        self.revoked.retain(|scope| !self.ending.contains(scope));
     }
 }
 

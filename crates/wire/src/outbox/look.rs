@@ -1,6 +1,8 @@
 //! What an outbox tells of itself, and what it is told when the node turns out to hold something
 //! else than it should.
 
+use std::sync::Arc;
+
 use object::{Header, Resource, Scope, Version};
 
 use super::{Flying, Item, Outbox};
@@ -23,6 +25,12 @@ impl Outbox {
     pub fn wanted(&self, resource: &Resource) -> &[Scope] {
         let follow = self.follows.get(resource);
         follow.map_or(&[], |follow| follow.wanted())
+    }
+
+    /// The same, shared.
+    pub(crate) fn wanted_shared(&self, resource: &Resource) -> Arc<[Scope]> {
+        let follow = self.follows.get(resource);
+        follow.map_or_else(Arc::default, |follow| Arc::clone(follow.wanted()))
     }
 
     /// What the node holds of a resource and is kept up to date.

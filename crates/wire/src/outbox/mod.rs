@@ -7,6 +7,7 @@
 mod copies; // documents
 mod follow; // one resource: where the node stands, what is next
 mod look; // what it tells of itself
+mod refill; // what is next
 mod resume; // what is staged since before
 mod spared; // what is not sent, since the node could not take it
 mod start; // a scope that starts, or is put right
@@ -74,7 +75,8 @@ pub struct Outbox {
     spared: Spared,
 }
 
-type Follows = BTreeMap<Resource, Follow>;
+/// Most of them rest: each has its own piece of memory, of its size.
+type Follows = BTreeMap<Resource, Box<Follow>>;
 
 /// Something to be sent.
 #[derive(Debug, Clone)]
@@ -163,16 +165,16 @@ impl Outbox {
             self.queue.clear();
         }
         self.follows
-            .insert(resource, Follow::new(standing, reached, held));
+            .insert(resource, Box::new(Follow::new(standing, reached, held)));
     }
 
     /// The node is to hold these scopes of a resource from now on. Of others it is sent nothing
     /// more.
-    pub fn want(&mut self, resource: &Resource, scopes: &[Scope]) {
+    pub fn want(&mut self, resource: &Resource, scopes: impl Into<Arc<[Scope]>>) {
         self.follows
             .entry(resource.clone())
             .or_default()
-            .want(scopes);
+            .want(scopes.into());
         self.take_back(resource);
     }
 
@@ -284,7 +286,8 @@ impl Outbox {
 
     /// The node is to be told how far it is, also where nothing changed for it.
     pub fn tell_progress(&mut self) {
-        self.follows.values_mut().for_each(Follow::tell_progress);
+        let all = self.follows.values_mut();
+        all.for_each(|follow| follow.tell_progress());
     }
 
     /// Whether something could not be sent because its bytes are not there, though nothing newer
@@ -297,59 +300,6 @@ impl Outbox {
     pub fn in_flight(&self) -> usize {
         self.window.len()
     }
-
-    /// Finds what is next, if there is anything. Resources take turns, so that one that changes all
-    /// the time does not hold up the others.
-    fn refill(&mut self, source: &impl Source) -> bool {
-        let all: Vec<&Resource> = self.follows.keys().collect();
-        let turn = match &self.current {
-            Some(current) => all.partition_point(|resource| *resource <= current),
-            None => 0,
-        };
-        let (before, after) = all.split_at(turn);
-        let order: Vec<Resource> = after.iter().chain(before).copied().cloned().collect();
-        for resource in order {
-            let follow = self.follows.get_mut(&resource);
-            let (Some(ring), Some(follow)) = (source.ring(&resource), follow) else {
-                continue;
-            };
-            let items = follow.next(&resource, ring, source);
-            if !items.is_empty() {
-                self.queue = items.into();
-                self.current = Some(resource);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// The bytes of an object are not there. If it has changed since, what is staged is complete
-    /// without it: what changed meanwhile comes with the reset. Otherwise it waits for them. The
-    /// rest of a cut is made anew in any case: the object may not be wanted any more.
-    fn miss(&mut self, sent: Sent, source: &impl Source) {
-        self.starved = !is_passed(&sent, source);
-        let follow = self.follows.get_mut(&sent.resource);
-        if let Some(follow) = follow.filter(|follow| follow.is_in_cut()) {
-            follow.abandon();
-            self.queue.clear();
-        } else if self.starved {
-            self.queue.push_front(sent.item);
-        }
-    }
-}
-
-/// Whether the object has changed since.
-fn is_passed(sent: &Sent, source: &impl Source) -> bool {
-    let (Item::Change(Change::Put { header, .. }) | Item::Object(header)) = &sent.item else {
-        return true;
-    };
-    let Some(ring) = source.ring(&sent.resource) else {
-        return false;
-    };
-    // What was taken from before the ring's time was the newest then.
-    let since = (&header.version).max(ring.floor());
-    let later = ring.between(since, ring.now());
-    later.is_ok_and(|mut steps| steps.any(|step| step.name == header.name))
 }
 
 /// Why a session cannot go on.

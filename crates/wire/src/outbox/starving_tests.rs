@@ -47,7 +47,7 @@ fn what_starts_waits_for_all_of_its_bytes() {
     }
     let back = hidden(&mut shelf, "pods", "p07", 12);
     let mut outbox = Outbox::new(Limits::default());
-    outbox.want(&Resource::new("", "pods"), &[all()]);
+    outbox.want(&Resource::new("", "pods"), [all()]);
     let first = sent(&mut outbox, &shelf);
     assert_eq!(first.len(), 8, "{first:?}");
     assert!(outbox.is_starved());

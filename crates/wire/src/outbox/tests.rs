@@ -88,7 +88,7 @@ pub(super) fn complete(plurals: &[&str]) -> Outbox {
         let resource = Resource::new("", plural);
         let standing = Some(Standing::complete(version(1)));
         outbox.stands(resource.clone(), standing, Some(version(1)), vec![all()]);
-        outbox.want(&resource, &[all()]);
+        outbox.want(&resource, [all()]);
     }
     outbox
 }
@@ -172,7 +172,7 @@ fn what_a_node_holds_is_told_with_its_progress() {
     };
     let first = held(&mut outbox, &shelf);
     assert_eq!(first, [[all()].into()]);
-    outbox.want(&secrets, &[all(), name.clone()]);
+    outbox.want(&secrets, [all(), name.clone()]);
     assert_eq!(held(&mut outbox, &shelf), [[all(), name.clone()].into()]);
     // The next is the same and costs nothing.
     shelf.put("secrets", "s", 7);
@@ -192,7 +192,7 @@ fn a_scope_that_starts_need_not_wait_for_a_version() {
     sent(&mut outbox, &shelf);
     let name = Scope::of(Range::Name(ObjectName::new("m", "token")));
     let secrets = Resource::new("", "secrets");
-    outbox.want(&secrets, &[all(), name]);
+    outbox.want(&secrets, [all(), name]);
     assert_eq!(
         sent(&mut outbox, &shelf),
         ["secrets to 6", "reset from Nothing", "Progress"]
@@ -209,7 +209,7 @@ fn two_names() -> (Shelf, Outbox, [Scope; 2]) {
     let mut outbox = Outbox::new(Limits::default());
     let standing = Some(Standing::complete(version(1)));
     outbox.stands(secrets.clone(), standing, Some(version(1)), names.to_vec());
-    outbox.want(&secrets, &names);
+    outbox.want(&secrets, names.clone());
     (shelf, outbox, names)
 }
 
@@ -230,7 +230,7 @@ fn what_is_not_wanted_any_more_is_not_sent_with_the_rest_of_a_cut() {
         [&format!("{gone:?}"), "end", "Progress"]
     );
     // It is wanted again: what the node has of it is not relied on.
-    outbox.want(&secrets, &[a, b]);
+    outbox.want(&secrets, [a, b]);
     let anew = ["secrets to 6", "reset from Nothing", "put n/b", "Progress"];
     assert_eq!(sent(&mut outbox, &shelf), anew);
 }
@@ -239,7 +239,7 @@ fn what_is_not_wanted_any_more_is_not_sent_with_the_rest_of_a_cut() {
 fn what_is_not_wanted_any_more_is_not_sent_again() {
     let (shelf, mut outbox, [a, _]) = two_names();
     sent(&mut outbox, &shelf);
-    outbox.want(&Resource::new("", "secrets"), &[a]);
+    outbox.want(&Resource::new("", "secrets"), [a]);
     let mut rejected = |number| {
         let said = outbox.reject(number, Fault::NoBase, &shelf, Duration::ZERO);
         said.unwrap().unwrap()
@@ -257,10 +257,10 @@ fn a_scope_that_is_wanted_again_while_its_page_is_sent_gets_all_of_it() {
     many(&mut shelf, 6);
     let pods = Resource::new("", "pods");
     let mut outbox = Outbox::new(Limits::default());
-    outbox.want(&pods, &[all()]);
+    outbox.want(&pods, [all()]);
     outbox.next(&shelf, Duration::ZERO).expect("a page begins");
-    outbox.want(&pods, &[]);
-    outbox.want(&pods, &[all()]);
+    outbox.want(&pods, []);
+    outbox.want(&pods, [all()]);
     let words = sent(&mut outbox, &shelf);
     assert!(words[0].starts_with("Unstage"), "{words:?}");
     let puts = words.iter().filter(|word| word.starts_with("put"));
@@ -288,7 +288,7 @@ fn an_old_object_that_enters_comes_by_a_reset_and_not_as_a_change() {
         vec![],
     );
     let token = Scope::of(Range::Name(ObjectName::new("n", "token")));
-    outbox.want(&secrets, &[token]);
+    outbox.want(&secrets, [token]);
     assert_eq!(
         sent(&mut outbox, &shelf),
         [
@@ -307,8 +307,8 @@ fn what_goes_and_comes_back_before_the_next_cut_stays() {
     let mut outbox = complete(&["pods"]);
     sent(&mut outbox, &shelf);
     let pods = Resource::new("", "pods");
-    outbox.want(&pods, &[]);
-    outbox.want(&pods, &[all()]);
+    outbox.want(&pods, []);
+    outbox.want(&pods, [all()]);
     assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
 }
 
@@ -319,7 +319,7 @@ fn what_may_be_out_of_date_waits_for_a_version_that_nobody_was_shown() {
     let mut outbox = Outbox::new(Limits::default());
     let pods = Resource::new("", "pods");
     outbox.stands(pods.clone(), None, Some(version(6)), vec![all()]);
-    outbox.want(&pods, &[all()]);
+    outbox.want(&pods, [all()]);
     outbox.tell_progress();
     assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
     shelf.rings.get_mut(&pods).unwrap().advance(&version(7));
@@ -342,7 +342,7 @@ fn what_is_large_is_staged_before_and_what_is_given_up_is_unstaged() {
     many(&mut shelf, 6);
     let pods = Resource::new("", "pods");
     let mut outbox = Outbox::new(Limits::default());
-    outbox.want(&pods, &[all()]);
+    outbox.want(&pods, [all()]);
     let first = outbox.next(&shelf, Duration::ZERO);
     assert!(matches!(
         first,
@@ -351,13 +351,13 @@ fn what_is_large_is_staged_before_and_what_is_given_up_is_unstaged() {
             ..
         })
     ));
-    outbox.want(&pods, &[]);
+    outbox.want(&pods, []);
     let words = sent(&mut outbox, &shelf);
     // Not even the page that was begun.
     assert_eq!(words.len(), 1, "{words:?}");
     assert!(words[0].starts_with("Unstage"), "{words:?}");
     outbox.ack(2, Duration::ZERO).unwrap();
-    outbox.want(&pods, &[all()]);
+    outbox.want(&pods, [all()]);
     let words = sent(&mut outbox, &shelf);
     assert_eq!(words[0], "stage");
     let shown = ["pods to 70", "reset from Staged", "Progress"];
@@ -371,7 +371,7 @@ fn what_was_small_and_grew_while_it_waited_is_staged_after_all() {
     let pods = Resource::new("", "pods");
     let mut outbox = Outbox::new(Limits::default());
     outbox.stands(pods.clone(), None, Some(version(80)), vec![all()]);
-    outbox.want(&pods, &[all()]);
+    outbox.want(&pods, [all()]);
     shelf.rings.get_mut(&pods).unwrap().advance(&version(80));
     assert_eq!(sent(&mut outbox, &shelf), [""; 0], "it waits for a version");
     many(&mut shelf, 90);
@@ -413,7 +413,7 @@ fn who_lacks_the_base_gets_the_whole_and_what_cannot_be_taken_is_set_aside() {
     let pods = Resource::new("", "pods");
     let standing = Some(Standing::complete(version(1)));
     outbox.stands(pods.clone(), standing, Some(version(1)), vec![all()]);
-    outbox.want(&pods, &[all()]);
+    outbox.want(&pods, [all()]);
     sent(&mut outbox, &shelf);
     let again = outbox.reject(2, Fault::NoBase, &shelf, Duration::ZERO);
     assert!(
@@ -441,7 +441,7 @@ fn while_a_node_is_asked_what_it_holds_nothing_of_it_is_sent() {
     let mut outbox = Outbox::new(Limits::default());
     let pods = Resource::new("", "pods");
     outbox.stands(pods.clone(), None, Some(version(5)), vec![all()]);
-    outbox.want(&pods, &[all()]);
+    outbox.want(&pods, [all()]);
     outbox.ask(&pods);
     assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
     let gone = ObjectName::new("n", "gone");
@@ -461,7 +461,7 @@ fn a_node_that_was_told_more_than_is_known_here_waits() {
     let pods = Resource::new("", "pods");
     let ahead = Some(Standing::complete(version(9)));
     outbox.stands(pods.clone(), ahead, Some(version(9)), vec![all()]);
-    outbox.want(&pods, &[]);
+    outbox.want(&pods, []);
     assert_eq!(sent(&mut outbox, &shelf), [""; 0]);
     shelf.rings.get_mut(&pods).unwrap().advance(&version(9));
     assert_eq!(sent(&mut outbox, &shelf), ["pods to 9", "end", "Progress"]);

@@ -68,7 +68,7 @@ impl Sender {
         let Some(ring) = source.ring(resource) else {
             return Vec::new();
         };
-        let wanted = self.outbox.wanted(resource).to_vec();
+        let wanted = self.outbox.wanted_shared(resource);
         let same = holding.epoch == source.epoch();
         // Versions of another epoch say nothing here.
         let reached = holding.reached.filter(|_| same);
@@ -87,7 +87,7 @@ impl Sender {
                 objects: holding.objects,
                 reached: reached.clone(),
             };
-            self.claims.insert(resource.clone(), claim);
+            self.claims.push((resource.clone(), claim));
         }
         let ahead = ahead.map(|reached| Happening::Ahead {
             resource: resource.clone(),
@@ -104,21 +104,21 @@ impl Sender {
         });
         self.outbox
             .stands(resource.clone(), standing, reached, holding.scopes);
-        self.outbox.want(resource, &wanted);
+        self.outbox.want(resource, wanted);
         if doubtful {
             self.outbox.ask(resource);
             self.ask(resource, Question::new(holding.objects, true, at));
         }
         stands.into_iter().chain(ahead).collect()
     }
+
     /// Judges what was believed of a node that was ahead, once all that it was told of is known.
     fn judge_again(&mut self, source: &impl Compared, now: Duration) {
-        let due = |resource: &Resource, claim: &mut Claim| {
+        let due = |(resource, claim): &mut (Resource, Claim)| {
             let ring = source.ring(resource);
             ring.is_some_and(|ring| *ring.now() >= claim.reached)
         };
-        let due: Vec<(Resource, Claim)> = self.claims.extract_if(.., due).collect();
-        for (resource, claim) in due {
+        for (resource, claim) in self.claims.take_if(due) {
             let (Some(ring), Some(held)) = (source.ring(&resource), self.outbox.held(&resource))
             else {
                 continue;

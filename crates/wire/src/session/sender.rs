@@ -19,6 +19,7 @@ use super::refresh::Refresh;
 use super::resume::{Nonsense, Resumption};
 use super::{CONTENTS, DOCUMENTS, Ended};
 use crate::digest::{Digest, Sum};
+use crate::few::Few;
 use crate::frame::{Aside, By, Frame, Holding, Reported, Staged, Tell, Welcome};
 use crate::outbox::{Outbox, Settled, Source};
 use crate::report::{Collected, Taken};
@@ -65,7 +66,7 @@ pub struct Sender {
     /// What it said that is staged there, of the same.
     pub(super) staged: Vec<Staged>,
     /// What it said of resources of which it was told more than is known here.
-    pub(super) claims: BTreeMap<Resource, Claim>,
+    pub(super) claims: Few<(Resource, Claim)>,
     questions: BTreeMap<Resource, Question>,
     /// Questions about what is staged.
     resumption: Resumption,
@@ -113,7 +114,7 @@ impl Sender {
             pulse: Pulse::new(patience, now),
             unjudged: unjudged.collect(),
             staged,
-            claims: BTreeMap::new(),
+            claims: Few::default(),
             questions: BTreeMap::new(),
             resumption: Resumption::default(),
             refresh,
@@ -134,9 +135,12 @@ impl Sender {
 
     /// The node is to hold this from now on. A resource that is not named here is not known yet:
     /// nothing of it is sent, and nothing ends.
-    pub fn view<S: AsRef<[Scope]>>(&mut self, view: &BTreeMap<Resource, S>) {
+    pub fn view<S>(&mut self, view: &BTreeMap<Resource, S>)
+    where
+        S: Clone + Into<Arc<[Scope]>>,
+    {
         for (resource, scopes) in view {
-            self.outbox.want(resource, scopes.as_ref());
+            self.outbox.want(resource, scopes.clone());
         }
         for frame in &mut self.control {
             self.outbox.look_again(frame);
@@ -299,6 +303,8 @@ impl Sender {
         if let Some(frame) = self.control.pop_front() {
             return Ok(Some(frame));
         }
+        // A session that rests holds no memory for what was said.
+        self.control = VecDeque::new();
         match self.pulse.beat(now) {
             Beat::Ping(number) => {
                 return Ok(Some(Frame::Ping {
