@@ -21,6 +21,7 @@ use crate::disk;
 use crate::objects::{self, NODES};
 use crate::records::at_once;
 use crate::release::Release;
+use crate::report::Desk;
 use crate::talk::{Closed, Talk};
 use crate::trace::trace;
 
@@ -53,6 +54,7 @@ pub(crate) struct Machine {
     pub(crate) copy: Option<(disk::Copy, Lacks)>,
     /// What was looked at already.
     pub(crate) checked: Vec<Holding>,
+    pub(crate) desk: Desk,
 }
 
 /// What a store shows, and how sure that is.
@@ -118,6 +120,7 @@ impl Machine {
             steady: Vec::new(),
             copy: None,
             checked: Vec::new(),
+            desk: Desk::new(100 * number as u64 + 1),
         }
     }
 
@@ -132,6 +135,11 @@ impl Machine {
         let Some(mut running) = self.running.take() else {
             return;
         };
+        // A clone has nothing to say.
+        if !around.healed && self.number < NODES.len() && around.chance.one_in(3) {
+            self.desk.push(&mut around.chance);
+        }
+        self.desk.sync(around.now, self.disk_delay);
         match running.turn(self, around) {
             Ok(()) => self.running = Some(running),
             Err(died) => {
@@ -159,6 +167,7 @@ impl Machine {
             Died::Process => true,
             Died::Machine => chance.one_in(2),
         });
+        self.desk.die(died, &mut around.chance);
         self.starts_at = around.now + around.chance.millis(5_000);
         for client in &mut self.clients {
             client.cut_off();
@@ -404,6 +413,7 @@ impl Running {
                 Release::First | Release::Second => Asides::default(),
             },
         };
+        machine.desk.lost();
         let link = around.open(machine.number, hub);
         let talk = Talk::new(link, hello, self.times.now());
         self.phase = Phase::Talking(Box::new(talk));

@@ -11,8 +11,10 @@ use wire::documents::Documents;
 use crate::chance::Chance;
 use crate::cluster::Cluster;
 use crate::link::{Link, Path};
+use crate::objects::NODES;
 use crate::records::Shelf;
 use crate::release;
+use crate::report::Place;
 use crate::seen::Seen;
 use crate::server::Mood;
 
@@ -42,6 +44,8 @@ pub(crate) struct Around {
     pub(crate) disks: Vec<u64>,
     /// What an agent may lack, as far as hubs gave something up.
     pub(crate) lacks: Vec<Lacks>,
+    /// Where the reports of each node belong.
+    pub(crate) reported: Vec<Place>,
     /// Epochs are drawn from here.
     epochs: Arc<AtomicU64>,
     /// Whether there are several releases at once.
@@ -76,6 +80,7 @@ impl Around {
             acked: vec![BTreeMap::new(); agents],
             disks: vec![0; agents],
             lacks: vec![BTreeSet::new(); agents],
+            reported: NODES.iter().map(|_| Place::default()).collect(),
             epochs: Arc::default(),
             healed: false,
         }

@@ -106,6 +106,7 @@ impl Machine {
     /// The disk is another one: what was known of it says nothing.
     pub(crate) fn forget(&mut self) {
         self.kept = Kept::unknown();
+        self.desk.replaced();
         self.checked.clear();
         self.steady.clear();
         self.clients.iter_mut().for_each(|client| client.forget());

@@ -218,6 +218,9 @@ impl World {
         if busy || own.iter().any(|talk| !talk.is_quiet()) {
             return Some(format!("{node} is busy"));
         }
+        if let Some(lacks) = machine.desk.lacks(&self.around.reported[which]) {
+            return Some(format!("{node}: {lacks}"));
+        }
         let staged = running.keep.reader().staged();
         if !staged.is_empty() {
             return Some(format!("{node} has something staged: {staged:?}"));

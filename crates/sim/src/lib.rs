@@ -22,6 +22,7 @@ mod session; // a hub's end of a link
 mod disk; // a disk that dies at a chosen place
 mod agent; // an agent
 mod talk; // an agent's end of a link
+mod report; // what an agent reports, and where that belongs
 mod client; // who lists and watches at a node
 mod world; // all of it together
 mod faults; // what can happen to it

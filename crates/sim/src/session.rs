@@ -1,6 +1,6 @@
 //! A hub's end of a link: what `cloud::serve` and `cloud::talk` do with a real one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use cloud::sessions::{Begun, Bell, Word};
 use cloud::talk::Desk;
 use object::{ObjectName, Resource, Version};
 use wire::frame::{
-    Bye, Delivery, FIRST_MESSAGE_BYTES_MAX, Frame, Hello, MESSAGE_BYTES_MAX, Reason, frames,
+    Bye, Delivery, FIRST_MESSAGE_BYTES_MAX, Frame, Hello, MESSAGE_BYTES_MAX, Reason, Reported,
+    frames,
 };
 use wire::outbox::{Settled, Source};
 use wire::session::{
@@ -52,6 +53,8 @@ pub(crate) struct Talk {
     bell: Arc<Bell>,
     pub(crate) sender: Sender,
     sent: Sent,
+    /// Reports that are brought to where they belong, and when they are there.
+    bringing: VecDeque<(Duration, Reported)>,
     /// In which epoch it began. It does not outlive it.
     epoch: u64,
 }
@@ -217,6 +220,7 @@ impl Talk {
             bell,
             sender,
             sent: Sent::default(),
+            bringing: VecDeque::new(),
             epoch: hub.hub.look(|cache| cache.epoch()),
         })
     }
@@ -249,6 +253,9 @@ impl Talk {
 
     fn speak(&mut self, id: u64, hub: &Running, around: &mut Around) -> Result<(), Over> {
         let now = hub.times.now();
+        while let Some((_, done)) = self.bringing.pop_front_if(|(at, _)| around.now >= *at) {
+            self.sender.reported(done);
+        }
         loop {
             let link = around.links.get(&id).ok_or(Over::Lost)?;
             if !link.down.has_room() {
@@ -315,7 +322,7 @@ impl Talk {
         taken.map_err(Over::Ended)
     }
 
-    fn tell(&self, happenings: Vec<Happening>, hub: &Running, around: &mut Around) {
+    fn tell(&mut self, happenings: Vec<Happening>, hub: &Running, around: &mut Around) {
         let counts = self.sender.counts();
         for (count, what) in [
             (counts.again, "sent again"),
@@ -340,6 +347,18 @@ impl Talk {
                 Happening::Settled(Settled::SetAside { resource, name, .. }) => {
                     trace(|| format!("  set aside {resource} {name}"));
                     around.seen.note("set aside");
+                }
+                Happening::Report(report) => {
+                    let place = self.agent % NODES.len();
+                    around.reported[place].take(self.number, report);
+                    let done = Reported {
+                        queue: report.queue,
+                        series: report.series,
+                        number: report.number,
+                    };
+                    let last = self.bringing.back().map_or(around.now, |(at, _)| *at);
+                    let at = last.max(around.now + around.chance.millis(2_000));
+                    self.bringing.push_back((at, done));
                 }
                 Happening::Compared { even } => {
                     around.seen.note(if *even { "even" } else { "uneven" });

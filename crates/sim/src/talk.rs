@@ -12,6 +12,7 @@ use crate::agent::{Died, Machine, Running};
 use crate::around::Around;
 use crate::link::Said;
 use crate::records::at_once;
+use crate::report::Desk;
 use crate::trace::trace;
 
 /// Pieces that wait for the disk. Beyond it nothing more is read.
@@ -66,7 +67,7 @@ impl Talk {
         machine: &mut Machine,
         around: &mut Around,
     ) -> Result<Option<Closed>, Died> {
-        if let Err(closed) = self.listen(agent, around) {
+        if let Err(closed) = self.listen(agent, &mut machine.desk, around) {
             return Ok(Some(closed));
         }
         loop {
@@ -76,13 +77,18 @@ impl Talk {
                 None => break,
             }
         }
-        match self.speak(agent, around) {
+        match self.speak(agent, &mut machine.desk, around) {
             Ok(()) => Ok(None),
             Err(closed) => Ok(Some(closed)),
         }
     }
 
-    fn listen(&mut self, agent: &Running, around: &mut Around) -> Result<(), Closed> {
+    fn listen(
+        &mut self,
+        agent: &Running,
+        desk: &mut Desk,
+        around: &mut Around,
+    ) -> Result<(), Closed> {
         while self.queue.len() < WAITING_MAX {
             let link = around.links.get(&self.link).ok_or(Closed::Lost)?;
             let path = around.path(link);
@@ -97,7 +103,13 @@ impl Talk {
             for frame in frames.expect("a hub is understood") {
                 let tasks = self.receiver.take(frame, &agent.keep, now);
                 let tasks = tasks.map_err(|ended| closed(ended, around))?;
-                self.queue.extend(tasks.into_iter().filter_map(stored));
+                for task in tasks {
+                    if let Task::Reported(reported) = task {
+                        around.seen.note("reported");
+                        desk.told(reported);
+                    }
+                    self.queue.extend(stored(task));
+                }
             }
             agent.keep.note_aside(self.receiver.aside());
         }
@@ -177,7 +189,12 @@ impl Talk {
         Ok(())
     }
 
-    fn speak(&mut self, agent: &Running, around: &mut Around) -> Result<(), Closed> {
+    fn speak(
+        &mut self,
+        agent: &Running,
+        desk: &mut Desk,
+        around: &mut Around,
+    ) -> Result<(), Closed> {
         loop {
             let link = around.links.get(&self.link).ok_or(Closed::Lost)?;
             let arrives = around.now + around.path(link).delay;
@@ -188,7 +205,7 @@ impl Talk {
             let mut message = Vec::new();
             while message.len() < MESSAGE_BYTES {
                 let now = agent.times.now();
-                let next = self.receiver.next(&agent.keep, || None, now);
+                let next = self.receiver.next(&agent.keep, || desk.send(), now);
                 match next.map_err(|ended| closed(ended, around))? {
                     Some(frame) => frame.encode(&mut message),
                     None => break,

@@ -74,9 +74,8 @@ impl Compared for Pods {
 }
 
 fn text(name: &str, at: &str) -> String {
-    let metadata = format!(
-        r#"{{"name":"{name}","namespace":"n","uid":"{name}","resourceVersion":"{at}"}}"#
-    );
+    let metadata =
+        format!(r#"{{"name":"{name}","namespace":"n","uid":"{name}","resourceVersion":"{at}"}}"#);
     format!(r#"{{"metadata":{metadata}}}"#)
 }
 
@@ -195,7 +194,13 @@ fn one_that_was_told_of_another_history_is_asked_before_it_is_sent_more() {
     let entry = difference::Entry::of(&pods(), &held);
     tell(&mut sender, &source, Told::Entries(vec![0], vec![entry]));
     let sent = said(&mut sender, &source);
-    let reset = ["cut to 12", "reset from Held", "put n/p", "put n/q", "Progress"];
+    let reset = [
+        "cut to 12",
+        "reset from Held",
+        "put n/p",
+        "put n/q",
+        "Progress",
+    ];
     assert_eq!(sent, reset);
 }
 
@@ -227,6 +232,12 @@ fn what_a_heartbeat_found_to_be_wrong_is_not_asked_for_twice() {
     assert_eq!(said(&mut sender, &source), [""; 0]);
     let entry = difference::Entry::of(&pods(), &held);
     tell(&mut sender, &source, Told::Entries(vec![0], vec![entry]));
-    let reset = ["cut to 12", "reset from Held", "put n/p", "put n/q", "Progress"];
+    let reset = [
+        "cut to 12",
+        "reset from Held",
+        "put n/p",
+        "put n/q",
+        "Progress",
+    ];
     assert_eq!(said(&mut sender, &source), reset);
 }
