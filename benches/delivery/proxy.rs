@@ -1,9 +1,11 @@
 //! A link that is far away: each direction is late by the same time, and can be cut and healed.
 //!
-//! It delays and does not throttle. Bytes are counted when they are sent, TLS included: what is
-//! counted is the payload of TCP.
+//! It delays and does not throttle. Bytes are counted when they have passed the link, TLS included:
+//! what is counted is the payload of TCP. While nothing passes, what was sent waits at its end, as
+//! it does in the queues of TCP, and is gone if that end resets the connection.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,7 +36,7 @@ pub(crate) enum Way {
     Silent,
 }
 
-/// Bytes that were sent.
+/// Bytes that have passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bytes {
     pub(crate) down: u64,
@@ -46,7 +48,7 @@ impl Bytes {
         self.down + self.up
     }
 
-    /// What was sent since.
+    /// What has passed since.
     pub(crate) fn since(self, before: Self) -> Self {
         Self {
             down: self.down - before.down,
@@ -117,7 +119,7 @@ impl Proxy {
         self.turn(Way::Open);
     }
 
-    /// What was sent so far.
+    /// What has passed so far.
     pub(crate) fn bytes(&self) -> Bytes {
         Bytes {
             down: self.link.down.load(Ordering::Relaxed),
@@ -181,30 +183,43 @@ async fn pass(
         loop {
             let mut piece = Vec::with_capacity(PIECE_BYTES);
             match from.read_buf(&mut piece).await {
-                Ok(0) | Err(_) => return,
-                Ok(count) => link.count(direction, count),
+                Ok(0) => return End::Closed,
+                Err(_) => return End::Reset,
+                Ok(_) => {}
             }
-            if due
-                .send((Instant::now() + link.delay, piece))
-                .await
-                .is_err()
-            {
-                return;
+            let due_at = Instant::now() + link.delay;
+            if due.send((due_at, piece)).await.is_err() {
+                return End::Closed;
             }
         }
     };
-    let writes = async {
+    let mut writes = pin!(async {
         while let Some((due, piece)) = pieces.recv().await {
             sleep_until(due).await;
             link.is_open().await;
             if to.write_all(&piece).await.is_err() {
                 return;
             }
+            link.count(direction, piece.len());
         }
         link.is_open().await;
         to.shutdown().await.ok();
+    });
+    let end = tokio::select! {
+        end = reads => end,
+        () = &mut writes => return,
     };
-    tokio::join!(reads, writes);
+    match end {
+        End::Closed => writes.await,
+        // Nothing more is sent, and the other end hears of it when the link is there.
+        End::Reset => link.is_open().await,
+    }
+}
+
+/// How one end finished.
+enum End {
+    Closed,
+    Reset,
 }
 
 impl Link {

@@ -101,12 +101,36 @@ async fn cut(
         &lists.to_string(),
         Goal::AtMost(lists as f64, 1.0, ""),
     );
-    let told: Vec<String> = seen
+    let told: Vec<String> = folded(&seen)
         .iter()
         .map(|(request, count)| format!("{count} × {request}"))
         .collect();
     table.row("all requests meanwhile", &told.join(", "));
     table.row("attempts that failed", &crowd.lost().to_string());
+}
+
+/// Requests without the names of objects.
+fn folded(seen: &BTreeMap<String, usize>) -> BTreeMap<String, usize> {
+    let mut folded = BTreeMap::new();
+    for (request, count) in seen {
+        let (path, query) = request.split_once('?').unwrap_or((request, ""));
+        let mut parts: Vec<&str> = path.split('/').collect();
+        // "GET ", "api", "v1" or "GET ", "apis", group, version; then perhaps a namespace.
+        let mut kind = if parts.get(1) == Some(&"api") { 3 } else { 4 };
+        if parts.get(kind) == Some(&"namespaces") && parts.len() > kind + 2 {
+            kind += 2;
+        }
+        if let Some(name) = parts.get_mut(kind + 1) {
+            *name = "…";
+        }
+        let watch = if query.contains("watch=") {
+            " (watch)"
+        } else {
+            ""
+        };
+        *folded.entry(parts.join("/") + watch).or_default() += count;
+    }
+    folded
 }
 
 /// How often one and the same collection was listed.

@@ -1,6 +1,7 @@
 //! A hub from its start to its end, on one screen.
 
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -314,10 +315,13 @@ fn enter(
     desk: Arc<Desk<Client>>,
     service: Service,
 ) -> impl Future<Output = ()> + Send {
-    let entering = Box::pin(async move { join::enter(accepted, &desk).await });
+    let entering = Box::pin(async move {
+        let entered = join::enter(accepted, &desk).await;
+        go_on(entered, "websocket", service)
+    });
+    // What the door needed is not kept for the length of a session.
     async move {
-        let entered = entering.await;
-        if let Some(session) = go_on(entered, "websocket", service) {
+        if let Some(session) = entering.await {
             session.await;
         }
     }
@@ -336,7 +340,7 @@ fn go_on<S>(
     entered: Entered<S>,
     transport: &'static str,
     service: Service,
-) -> Option<impl Future<Output = ()> + Send>
+) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -354,7 +358,7 @@ where
         remote: remote.to_string().into(),
         transport,
     };
-    Some(service.serve(socket, caller))
+    Some(Box::pin(service.serve(socket, caller)))
 }
 
 /// Tells every node now and then how far it is.

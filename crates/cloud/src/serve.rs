@@ -1,5 +1,6 @@
 //! A link that was let in -> a session, from its hello to its end.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -192,14 +193,13 @@ where
             ..
         } = &mut *self;
         let hub = &service.hub;
-        let drained = drained(&service.shutdown, hub.times(), (node, service.drain));
         let stop = async {
             tokio::select! {
-                bye = drained => bye,
+                bye = drained(&service.shutdown, hub.times(), (node, service.drain)) => bye,
                 () = service.revocations.until_refused(&caller.peer) => revoked(),
             }
         };
-        let closed = talk.run(stop).await;
+        let closed = talk.run(pin!(stop)).await;
         hub.sessions().end(node, number);
         hub.owners().lock().ended(node, number);
         hub.register().ended(node, number);

@@ -4,6 +4,7 @@
 //! here, for a moment at a time. A session that waits holds no buffer.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -157,7 +158,7 @@ where
     }
 
     /// Goes on until the session is over, or `stop` gives a reason.
-    pub async fn run(&mut self, stop: impl Future<Output = Bye>) -> Closed {
+    pub async fn run(&mut self, stop: Pin<&mut impl Future<Output = Bye>>) -> Closed {
         let closed = tokio::select! {
             closed = self.go_on() => closed,
             bye = stop => Closed::SentAway(bye),
@@ -338,7 +339,10 @@ pub(crate) fn last_words(closed: &Closed) -> (Vec<u8>, CloseCode) {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use host::Clock;
+    use host::websocket::{Role, Socket};
     use tokio::io::DuplexStream;
     use wire::frame::Welcome;
     use wire::session::Patience;
@@ -382,7 +386,7 @@ mod tests {
     async fn lasted(at_once: usize) -> Duration {
         let (mut talk, mut link, times) = talk();
         let bytes = written(1_000_000, &vec![0; 200 * at_once]);
-        let stop = std::future::pending();
+        let stop = pin!(std::future::pending());
         let closed = tokio::select! {
             closed = talk.run(stop) => closed,
             () = trickle(&mut link, &bytes, at_once) => return times.now(),
@@ -407,12 +411,49 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn what_is_said_soon_after_a_message_goes_together() {
+        let (mut talk, link, times) = talk();
+        let socket = Socket::new(link, Role::Client, Bytes::new());
+        let (mut reader, mut writer) = socket.split();
+        let node = async {
+            let mut heard = async || match reader.read(MESSAGE_BYTES_MAX).await.unwrap() {
+                Received::Message(message) => frames(&message, MESSAGE_BYTES_MAX).unwrap(),
+                other => panic!("{other:?}"),
+            };
+            let mut ask = async |number| {
+                let mut message = Vec::new();
+                let holds = None;
+                Frame::Ping { number, holds }.encode(&mut message);
+                writer.write_message(&message).await.unwrap();
+            };
+            let welcome = heard().await;
+            assert!(matches!(welcome[..], [Frame::Welcome(_)]));
+            heard().await;
+            tokio::time::sleep(GATHER).await;
+            let began = times.now();
+            ask(1).await;
+            assert_eq!(heard().await.len(), 1);
+            assert_eq!(times.now(), began);
+            ask(2).await;
+            ask(3).await;
+            assert_eq!(heard().await.len(), 2);
+            let waited = times.now() - began;
+            assert!(waited >= GATHER && waited <= 2 * GATHER, "{waited:?}");
+        };
+        let stop = pin!(std::future::pending());
+        tokio::select! {
+            closed = talk.run(stop) => panic!("{closed}"),
+            () = node => {}
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_node_that_takes_nothing_any_more_is_noticed() {
         let (mut talk, link, times) = talk();
         // More than the link holds: the write never ends.
         let more = vec![0; 4 << 20];
         talk.pump.start(more, None);
-        let closed = talk.run(std::future::pending()).await;
+        let closed = talk.run(pin!(std::future::pending())).await;
         assert_eq!(closed.label(), "silent");
         let most = Patience::HUB.idle_max + LAST_WORDS + Duration::from_secs(1);
         assert!(times.now() <= most, "{:?}", times.now());

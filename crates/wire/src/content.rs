@@ -66,13 +66,24 @@ pub enum Unusable {
 impl Content {
     /// Bytes in the form that takes least: from a base if there is one, else packed or as they are.
     pub fn new(bytes: &Bytes, base: Option<(Form, &[u8])>) -> Self {
-        let other = match base {
-            Some((form, base)) => Some((form, pack(bytes, base))),
-            None if bytes.len() >= PACKED_FROM => Some((Form::Packed, pack(bytes, &[]))),
-            None => None,
+        let alone = || match bytes.len() >= PACKED_FROM {
+            true => Some((Form::Packed, pack(bytes, &[])?)),
+            false => None,
         };
-        let smaller = other.and_then(|(form, packed)| Some((form, packed?)));
-        let (form, sent) = match smaller.filter(|(_, packed)| packed.len() < bytes.len()) {
+        let packed = match base {
+            Some((form @ Form::Like(..), like)) => {
+                // What is no help is not named.
+                let alone = alone();
+                let least = alone
+                    .as_ref()
+                    .map_or(bytes.len(), |(_, packed)| packed.len());
+                let helps = pack(bytes, like).filter(|it| it.len() + NAMED_BYTES < least);
+                helps.map(|packed| (form, packed)).or(alone)
+            }
+            Some((form, base)) => pack(bytes, base).map(|packed| (form, packed)),
+            None => alone(),
+        };
+        let (form, sent) = match packed.filter(|(_, packed)| packed.len() < bytes.len()) {
             Some((form, packed)) => (form, packed.into()),
             None => (Form::Plain, bytes.clone()),
         };
@@ -161,6 +172,8 @@ impl Content {
 
 /// What is shorter is not worth packing by itself.
 const PACKED_FROM: usize = 64;
+/// What it takes to name another object, about.
+const NAMED_BYTES: usize = 48;
 /// The level at which packing an update takes some ten microseconds.
 const LEVEL: i32 = 3;
 

@@ -22,7 +22,7 @@ pub(super) struct Key {
     resource: Resource,
     name: ObjectName,
     version: Version,
-    base: Option<Version>,
+    base: Option<(ObjectName, Version)>,
 }
 
 impl Key {
@@ -31,7 +31,7 @@ impl Key {
             resource: resource.clone(),
             name: header.name.clone(),
             version: header.version.clone(),
-            base: base.map(|base| base.version.clone()),
+            base: base.map(|base| (base.name.clone(), base.version.clone())),
         }
     }
 }

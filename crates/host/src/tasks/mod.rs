@@ -79,6 +79,8 @@ impl Tasks {
         E: Into<Box<dyn Error + Send + Sync>> + Send + 'static,
     {
         let shutdown = self.shutdown.clone();
+        // Each layer around it would have room for it once more.
+        let task = Box::pin(task);
         let handle = self.running.spawn(async move {
             let failed = match guarded(task).await {
                 Outcome::Ended(Ok(())) => return Ok(()),

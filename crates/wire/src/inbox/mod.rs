@@ -49,6 +49,8 @@ pub struct Inbox {
     handed: VecDeque<(u64, u64)>,
     /// Bytes that are not stored yet: the next difference may be made from them.
     fresh: HashMap<(Resource, ObjectName), (u64, Bytes)>,
+    /// The last object of what is being received: the next one may be like it.
+    last: Option<u64>,
     /// Scopes that are held when what was handed on with these numbers is stored.
     starting: Vec<(u64, Resource, Scope)>,
     /// The object that was rejected, and is awaited again or void.
@@ -218,7 +220,8 @@ impl Inbox {
     /// What was handed on with this number is on disk, and everything that was handed on before it.
     pub fn stored(&mut self, number: u64) {
         self.handed.retain(|(_, last)| *last > number);
-        self.fresh.retain(|_, (fresh, _)| *fresh > number);
+        let kept = |at: u64| at > number || Some(at) == self.last;
+        self.fresh.retain(|_, (fresh, _)| kept(*fresh));
         self.starting.retain(|(at, ..)| *at > number);
     }
 
@@ -404,6 +407,7 @@ impl Inbox {
         self.aside.taken(&open.resource, &name);
         let key = (open.resource.clone(), name);
         self.fresh.insert(key, (number, bytes));
+        self.last = Some(number);
         Ok(())
     }
 
@@ -431,6 +435,7 @@ impl Inbox {
         };
         self.handed.push_back((first, number));
         if complete == Complete::Yes {
+            self.last = None;
             let resource = &open.resource;
             let starting = open.started.drain(..);
             let starting = starting.map(|scope| (number, resource.clone(), scope));

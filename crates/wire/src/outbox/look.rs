@@ -13,12 +13,12 @@ use crate::session::Compared;
 impl Outbox {
     /// The resources of which the node holds something, or is to.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
-        self.follows.keys()
+        self.follows.resources()
     }
 
     /// Whether it is known what the node is to hold of a resource.
     pub fn knows(&self, resource: &Resource) -> bool {
-        self.follows.contains_key(resource)
+        self.follows.knows(resource)
     }
 
     /// What the node is to hold of a resource.
@@ -45,8 +45,12 @@ impl Outbox {
 
     /// Whether the node has, when everything on its way is stored, exactly what it should.
     pub fn is_even(&self, resource: &Resource, source: &impl Compared) -> bool {
-        let (Some(follow), Some(ring)) = (self.follows.get(resource), source.ring(resource)) else {
+        let Some(ring) = source.ring(resource) else {
             return false;
+        };
+        let Some(follow) = self.follows.get(resource) else {
+            // It is to hold nothing, and does.
+            return self.follows.knows(resource);
         };
         match follow.at_rest() {
             Some((_, [])) => true,
@@ -62,7 +66,7 @@ impl Outbox {
     /// that is not known.
     pub fn expected(&self, source: &impl Compared) -> Option<Digest> {
         let mut all = Digest::default();
-        for (resource, follow) in &self.follows {
+        for (resource, follow) in self.follows.iter() {
             let (standing, held) = follow.at_rest()?;
             if held.is_empty() {
                 continue;

@@ -6,6 +6,7 @@
 
 mod copies; // documents
 mod follow; // one resource: where the node stands, what is next
+mod follows; // all of them
 mod look; // what it tells of itself
 mod refill; // what is next
 mod resume; // what is staged since before
@@ -13,7 +14,7 @@ mod spared; // what is not sent, since the node could not take it
 mod start; // a scope that starts, or is put right
 mod withhold; // what is not sent, since it is not wanted any more
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ use crate::ring::Ring;
 use crate::window::{Fate, Limits, NotSent, Step, Why, Window};
 use copies::{Copies, Copy};
 use follow::Follow;
+use follows::Follows;
 use spared::Spared;
 pub(crate) use start::Found;
 use withhold::may_go_again;
@@ -41,8 +43,8 @@ pub trait Source {
     fn epoch(&self) -> u64;
     /// The bytes of an object at exactly this version, if they are still there.
     fn bytes(&self, resource: &Resource, header: &Header) -> Option<Bytes>;
-    /// The same as they are sent, as the difference from another version if there is a base. One
-    /// that has many nodes makes it once for all of them.
+    /// The same as they are sent, as the difference from another version, or from another object,
+    /// if there is a base. One that has many nodes makes it once for all of them.
     fn content(
         &self,
         resource: &Resource,
@@ -69,14 +71,13 @@ pub struct Outbox {
     queue: VecDeque<Item>,
     /// Whose it is.
     current: Option<Resource>,
+    /// The last object that was sent of it: the next one may be like it.
+    last: Option<Arc<Header>>,
     /// Whether bytes were missing that are still the newest.
     starved: bool,
     copies: Copies,
     spared: Spared,
 }
-
-/// Most of them rest: each has its own piece of memory, of its size.
-type Follows = BTreeMap<Resource, Box<Follow>>;
 
 /// Something to be sent.
 #[derive(Debug, Clone)]
@@ -142,9 +143,10 @@ impl Outbox {
     pub fn new(limits: Limits) -> Self {
         Self {
             window: Window::new(limits),
-            follows: BTreeMap::new(),
+            follows: Follows::default(),
             queue: VecDeque::new(),
             current: None,
+            last: None,
             starved: false,
             copies: Copies::default(),
             spared: Spared::default(),
@@ -165,16 +167,13 @@ impl Outbox {
             self.queue.clear();
         }
         self.follows
-            .insert(resource, Box::new(Follow::new(standing, reached, held)));
+            .put(resource, Follow::new(standing, reached, held));
     }
 
     /// The node is to hold these scopes of a resource from now on. Of others it is sent nothing
     /// more.
     pub fn want(&mut self, resource: &Resource, scopes: impl Into<Arc<[Scope]>>) {
-        self.follows
-            .entry(resource.clone())
-            .or_default()
-            .want(scopes.into());
+        self.follows.want(resource, scopes.into());
         self.take_back(resource);
     }
 
@@ -212,7 +211,8 @@ impl Outbox {
             let resource = self.current.clone()?;
             let item = self.queue.pop_front()?;
             let sent = Sent { resource, item };
-            let Some(delivery) = delivery(&sent, source, Whole::IfNeeded) else {
+            let whole = Whole::IfNeeded(self.last.as_deref());
+            let Some(delivery) = delivery(&sent, source, whole) else {
                 self.miss(sent, source);
                 match self.starved {
                     true => return None,
@@ -224,6 +224,9 @@ impl Outbox {
             }
             if self.spared.has(&sent.resource, &delivery, now) {
                 continue;
+            }
+            if let Item::Object(header) | Item::Change(Change::Put { header, .. }) = &sent.item {
+                self.last = Some(Arc::clone(header));
             }
             let bytes = delivery.size();
             let number = self.window.send(Flying::Part(sent), bytes, now);
@@ -286,8 +289,8 @@ impl Outbox {
 
     /// The node is to be told how far it is, also where nothing changed for it.
     pub fn tell_progress(&mut self) {
-        let all = self.follows.values_mut();
-        all.for_each(|follow| follow.tell_progress());
+        let all = self.follows.iter_mut();
+        all.for_each(|(_, follow)| follow.tell_progress());
     }
 
     /// Whether something could not be sent because its bytes are not there, though nothing newer
@@ -349,14 +352,15 @@ fn said_again(
 }
 
 /// Whether an object is sent whole.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Whole {
+#[derive(Clone, Copy)]
+enum Whole<'h> {
     Always,
-    IfNeeded,
+    /// Only if nothing else will do. The node has just been sent this other one.
+    IfNeeded(Option<&'h Header>),
 }
 
 /// An item as it is sent; nothing if its bytes are gone.
-fn delivery(sent: &Sent, source: &impl Source, whole: Whole) -> Option<Delivery> {
+fn delivery(sent: &Sent, source: &impl Source, whole: Whole<'_>) -> Option<Delivery> {
     let resource = &sent.resource;
     Some(match sent.item.clone() {
         Item::Cut { aim } => Delivery::Cut {
@@ -381,12 +385,27 @@ fn delivery(sent: &Sent, source: &impl Source, whole: Whole) -> Option<Delivery>
         Item::Change(Change::Delete { name, uid, version }) => {
             Delivery::Delete { name, uid, version }
         }
-        Item::Object(header) => put(resource, &header, None, source)?,
-        Item::Change(Change::Put { header, base }) => {
-            let base = base.filter(|_| whole == Whole::IfNeeded);
-            put(resource, &header, base.as_deref(), source)?
-        }
+        Item::Object(header) => put(resource, &header, whole.base(&header, None), source)?,
+        Item::Change(Change::Put { header, base }) => put(
+            resource,
+            &header,
+            whole.base(&header, base.as_deref()),
+            source,
+        )?,
     })
+}
+
+impl<'h> Whole<'h> {
+    /// What an object is sent as the difference from: the node's version of it, or a sibling.
+    fn base<'b>(self, header: &Header, own: Option<&'b Header>) -> Option<&'b Header>
+    where
+        'h: 'b,
+    {
+        match self {
+            Self::Always => None,
+            Self::IfNeeded(last) => own.or(last.filter(|last| last.name != header.name)),
+        }
+    }
 }
 
 fn put(
@@ -401,8 +420,9 @@ fn put(
     })
 }
 
-/// An object's bytes as they are sent, made anew; nothing if they are gone. Where only the base
-/// is, the object is sent whole.
+/// An object's bytes as they are sent, made anew; nothing if they are gone. The base is the object
+/// at another version, or another object of the resource. Where only the base is gone, the object
+/// is sent whole.
 pub fn content<S: Source + ?Sized>(
     source: &S,
     resource: &Resource,
@@ -411,11 +431,15 @@ pub fn content<S: Source + ?Sized>(
 ) -> Option<Content> {
     let bytes = source.bytes(resource, header)?;
     let base = base.and_then(|base| Some((base, source.bytes(resource, base)?)));
-    let base = base.as_ref().map(|(header, bytes)| {
-        let form = Form::Difference(Base {
-            version: header.version.clone(),
+    let base = base.as_ref().map(|(from, bytes)| {
+        let base = Base {
+            version: from.version.clone(),
             hash: content_hash(bytes),
-        });
+        };
+        let form = match from.name == header.name {
+            true => Form::Difference(base),
+            false => Form::Like(from.name.clone(), base),
+        };
         (form, &bytes[..])
     });
     Some(Content::new(&bytes, base))
@@ -447,3 +471,5 @@ fn meaning(sent: Sent, fate: Fate, follows: &Follows) -> Option<Settled> {
 mod tests;
 #[cfg(test)]
 mod starving_tests;
+#[cfg(test)]
+mod sibling_tests;

@@ -12,6 +12,7 @@ impl Outbox {
     /// Finds what is next, if there is anything. Resources take turns, so that one that changes all
     /// the time does not hold up the others.
     pub(super) fn refill(&mut self, source: &impl Source) -> bool {
+        self.last = None;
         let last = self.current.take();
         let from = last.as_ref().map_or(Unbounded, Excluded);
         let upto = last.as_ref().map(Included);
@@ -34,11 +35,12 @@ impl Outbox {
         source: &impl Source,
         among: (Bound<&Resource>, Bound<&Resource>),
     ) -> Option<(Resource, Vec<Item>)> {
-        let mut follows = self.follows.range_mut::<Resource, _>(among);
-        follows.find_map(|(resource, follow)| {
-            let items = follow.next(resource, source.ring(resource)?, source);
-            (!items.is_empty()).then(|| (resource.clone(), items))
-        })
+        self.follows
+            .range_mut(among)
+            .find_map(|(resource, follow)| {
+                let items = follow.next(resource, source.ring(resource)?, source);
+                (!items.is_empty()).then(|| (resource.clone(), items))
+            })
     }
 
     /// The bytes of an object are not there. If it has changed since, what is staged is complete

@@ -10,7 +10,7 @@ use crate::frame::Staged;
 impl Outbox {
     /// The node says that something is staged there. `epoch` is that of the versions here.
     pub fn found(&mut self, staged: Staged, epoch: u64) {
-        let follow = self.follows.entry(staged.resource).or_default();
+        let follow = self.follows.open(staged.resource);
         let found = Found::told(staged.last, staged.digest);
         let same = staged.epoch == epoch;
         follow.found(&staged.scope, same.then_some(found));

@@ -4,7 +4,8 @@
 use object::{Header, Resource, Scope};
 
 use super::follow::Follow;
-use super::{Flying, Follows, Item, Outbox, Sent};
+use super::follows::Follows;
+use super::{Flying, Item, Outbox, Sent};
 use crate::cut::Change;
 use crate::frame::Frame;
 
