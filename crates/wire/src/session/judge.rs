@@ -4,7 +4,7 @@
 //! A node may come from a hub that is ahead: it stands where nothing is known here yet. If it holds
 //! what there is here, nothing happened to that in between, and it is believed: versions of a quiet
 //! resource stand still, and a node must not wait for them. But in a cluster that was restored
-//! unnoticed something may happen in between after all. So it is judged again when all that the node
+//! unnoticed something may happen in between after all. So it is judged again when all that it
 //! was told of is known here, and before it is sent anything more.
 
 use std::time::Duration;
