@@ -80,17 +80,29 @@ impl<S> fmt::Debug for Lean<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> Lean<S> {
     fn poll_handshake(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
-            // Also after a failure: this is how the client learns of it.
-            let sent = ready!(self.poll_sent(context));
+            let sent = self.poll_sent(context);
             if let Some(failure) = self.session.failure() {
+                ready!(self.poll_told(context, sent));
                 return Poll::Ready(Err(failure));
             }
-            sent?;
+            ready!(sent)?;
             if !self.session.is_handshaking() {
                 return Poll::Ready(Ok(()));
             }
             ready!(self.poll_fresh(context, Session::shake))?;
         }
+    }
+
+    /// Waits until a client that was refused has been told. One that still has something to say
+    /// may listen only afterwards, so that is read, and forgotten.
+    fn poll_told(&mut self, context: &mut Context<'_>, mut told: Poll<io::Result<()>>) -> Poll<()> {
+        while told.is_pending() {
+            if ready!(self.poll_fresh(context, |_, _| ())).is_err() {
+                break;
+            }
+            told = self.poll_sent(context);
+        }
+        Poll::Ready(())
     }
 
     /// Reads once, onto the stack, and gives that to the session.
@@ -179,16 +191,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Lean<S> {
         if before == 0 {
             return Poll::Ready(Ok(()));
         }
-        this.session.read_held(space);
         loop {
             let answered = this.poll_answers(context);
+            this.session.read_held(space);
             if space.remaining() < before || this.session.is_closed() {
                 return Poll::Ready(Ok(()));
             }
             if let Some(failure) = this.session.failure() {
+                // The peer is told why, if that can be done at once.
+                let _ = this.poll_answers(context);
                 return Poll::Ready(Err(failure));
             }
             ready!(answered)?;
+            if this.session.is_congested() {
+                continue;
+            }
             let take = |session: &mut Session, fresh: &mut [u8]| session.read_fresh(fresh, space);
             ready!(this.poll_fresh(context, take))?;
         }

@@ -60,9 +60,8 @@ async fn a_client_is_met_with_and_without_its_certificate() {
             assert_eq!(shown, own.map(|_| "node-1".to_owned()));
             assert_eq!(lean.held_bytes(), 0);
             let mut word = [0; 5];
-            let (wrote, read) =
-                tokio::join!(client.write_all(b"hello"), lean.read_exact(&mut word));
-            (wrote.unwrap(), read.unwrap());
+            let ((), read) = tokio::join!(say(&mut client, b"hello"), lean.read_exact(&mut word));
+            read.unwrap();
             assert_eq!(&word, b"hello", "{path:?}");
             wait_idle(&mut lean).await;
             assert_eq!(lean.held_bytes(), 0);
@@ -120,16 +119,11 @@ async fn nothing_is_held_after_much_has_passed() {
                     lean.read_exact(piece).await.unwrap();
                 }
             };
-            let (wrote, ()) = tokio::join!(client.write_all(&much), read);
-            wrote.unwrap();
+            tokio::join!(say(&mut client, &much), read);
             assert!(got == much);
             wait_idle(&mut lean).await;
             assert_eq!(lean.held_bytes(), 0, "{path:?}");
-            let write = async {
-                lean.write_all(&much).await.unwrap();
-                lean.flush().await.unwrap();
-            };
-            let ((), read) = tokio::join!(write, client.read_exact(&mut got));
+            let ((), read) = tokio::join!(say(&mut lean, &much), client.read_exact(&mut got));
             read.unwrap();
             assert!(got == much);
             assert_eq!(lean.held_bytes(), 0, "{path:?}");
@@ -148,10 +142,7 @@ async fn who_does_not_read_makes_us_wait_and_hold_one_record() {
     }
     assert_eq!(wrote, CONTENT_BYTES_MAX);
     assert!(lean.held_bytes() <= RECORD_BYTES_MAX);
-    let write = async {
-        lean.write_all(&much[wrote..]).await.unwrap();
-        lean.flush().await.unwrap();
-    };
+    let write = say(&mut lean, &much[wrote..]);
     let mut got = vec![0; much.len()];
     let ((), read) = tokio::join!(write, client.read_exact(&mut got));
     read.unwrap();
@@ -204,7 +195,7 @@ async fn who_floods_us_with_new_keys_and_reads_no_answer_costs_little() {
     let flood = async {
         for _ in 0..3000 {
             client.get_mut().1.refresh_traffic_keys().unwrap();
-            client.write_all(b"x").await.unwrap();
+            say(&mut client, b"x").await;
         }
     };
     let listen = async {

@@ -217,6 +217,12 @@ async fn wait_idle<S: AsyncRead + AsyncWrite + Unpin>(lean: &mut Lean<S>) {
     }
 }
 
+/// Writes all of it, as far as the last byte.
+async fn say(to: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) {
+    to.write_all(bytes).await.unwrap();
+    to.flush().await.unwrap();
+}
+
 /// The alert that this end got.
 fn alert(error: &io::Error) -> rustls::AlertDescription {
     let inner = error.get_ref().expect("an error of TLS");
