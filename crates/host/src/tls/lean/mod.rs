@@ -85,9 +85,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Lean<S> {
                 ready!(self.poll_told(context, sent));
                 return Poll::Ready(Err(failure));
             }
-            ready!(sent)?;
             if !self.session.is_handshaking() {
-                return Poll::Ready(Ok(()));
+                return sent;
+            }
+            // Not waited for: the client may want to say something before it listens.
+            if let Poll::Ready(sent) = sent {
+                sent?;
             }
             ready!(self.poll_fresh(context, Session::shake))?;
         }
