@@ -11,7 +11,6 @@ mod session; // records -> what is in them, and back
 mod tests;
 
 use std::fmt;
-use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::pin::Pin;
@@ -35,18 +34,39 @@ pub struct Lean<S> {
 /// Makes the handshake with a client. It takes as long as the client likes: whoever calls decides
 /// how long that may be.
 ///
-/// A client that is refused is told why before this returns.
-pub async fn accept<S>(stream: S, config: Arc<ServerConfig>) -> io::Result<Lean<S>>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
-    let mut lean = Lean {
+/// A client that is refused is told why before this ends.
+pub fn accept<S>(stream: S, config: Arc<ServerConfig>) -> Accepting<S> {
+    let session = Session::new(config).map_err(io::Error::other);
+    let begun = session.map(|session| Lean {
         stream,
-        session: Session::new(config).map_err(io::Error::other)?,
+        session,
         waiting: Waiting::default(),
-    };
-    poll_fn(|context| lean.poll_handshake(context)).await?;
-    Ok(lean)
+    });
+    Accepting(Some(begun))
+}
+
+/// A handshake that is being made.
+pub struct Accepting<S>(Option<io::Result<Lean<S>>>);
+
+impl<S> Accepting<S> {
+    /// The stream below, while there is one.
+    pub fn get_ref(&self) -> Option<&S> {
+        let begun = self.0.as_ref()?.as_ref();
+        begun.ok().map(Lean::get_ref)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Future for Accepting<S> {
+    type Output = io::Result<Lean<S>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if let Some(Ok(lean)) = &mut this.0 {
+            ready!(lean.poll_handshake(context))?;
+        }
+        let done = this.0.take();
+        Poll::Ready(done.unwrap_or_else(|| Err(io::ErrorKind::NotConnected.into())))
+    }
 }
 
 impl<S> Lean<S> {
