@@ -1,5 +1,8 @@
 //! What passes, and what is held for it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
+
 use rustls::HandshakeKind;
 use rustls::server::ServerSessionMemoryCache;
 use tokio::task::JoinSet;
@@ -302,4 +305,30 @@ async fn messages_of_a_link_pass_over_it() {
         assert!(matches!(closed, Received::Closed(_)));
     };
     tokio::join!(echo, talk);
+}
+
+/// Counts how often it was woken.
+#[derive(Default)]
+struct Bell(AtomicUsize);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_reader_that_asks_to_write_does_not_make_the_writer_be_forgotten() {
+    let bells = [Arc::new(Bell::default()), Arc::new(Bell::default())];
+    let [reader, writer] = bells.clone().map(Waker::from);
+    let rung = || bells.each_ref().map(|bell| bell.0.load(Ordering::Relaxed));
+    let mut waiting = Waiting::default();
+    waiting.wait(Side::Writer, &writer);
+    waiting.both(Side::Reader, &reader).wake();
+    assert_eq!(rung(), [1, 1]);
+    // The reader wrote everything, so the writer can go on.
+    waiting.go(Side::Reader);
+    assert_eq!(rung(), [1, 2]);
+    waiting.both(Side::Reader, &reader).wake();
+    assert_eq!(rung(), [2, 2]);
 }
