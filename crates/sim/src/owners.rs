@@ -7,7 +7,6 @@ use std::time::Duration;
 use cloud::join::record::{Record, Resource};
 use cloud::join::{RecordError, Records};
 use cloud::owners::{Elsewhere, Peer, Peers, SHARDS, Waits};
-use cloud::talk::Desk;
 
 use crate::hub::Running;
 use crate::records::{Shelf, at_once};
