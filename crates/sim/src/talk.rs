@@ -6,7 +6,7 @@ use std::time::Duration;
 use edge::keep::{Begun, Stored};
 use store::replica::Refusal;
 use wire::frame::{Bye, Delivery, Frame, Hello, MESSAGE_BYTES_MAX, Reason, frames};
-use wire::session::{Ended, Receiver};
+use wire::session::{Ended, Receiver, Task};
 
 use crate::agent::{Died, Machine, Running};
 use crate::around::Around;
