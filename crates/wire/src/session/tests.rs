@@ -110,7 +110,7 @@ fn ahead() -> Sender {
         reached: Some(version(9)),
         scopes: scopes.clone(),
         objects: 1,
-        digest: digest(&pods(), [&held]),
+        digest: digest(&pods(), [&held].into_iter()),
     };
     let welcome = Welcome {
         protocol: 1,
@@ -220,7 +220,7 @@ fn what_a_heartbeat_found_to_be_wrong_is_not_asked_for_twice() {
     assert_eq!(said(&mut sender, &source), [""; 0]);
     source.put("p", 8);
     let held = header("p", 6);
-    let holds = Some(digest(&pods(), [&held]));
+    let holds = Some(digest(&pods(), [&held].into_iter()));
     let ping = Frame::Ping { number: 1, holds };
     sender.take(ping, &source, NOW).unwrap();
     let asked = said(&mut sender, &source);
