@@ -108,7 +108,7 @@ impl Clerk {
                         looked = tick;
                         self.look().await;
                     }
-                    false
+                    witnesses.verdict(self.around()) == Verdict::Another
                 }
                 () = shutdown.triggered() => return Ok(()),
             };
@@ -188,11 +188,14 @@ impl Clerk {
         if ahead {
             warn!(%node, "the node was told of a version that the cluster does not have");
         }
-        let around = Around {
+        witnesses.hear(node, resource, ahead, self.around()) == Verdict::Another
+    }
+
+    fn around(&self) -> Around {
+        Around {
             nodes: self.hub.nodes(),
             now: self.hub.times().now(),
-        };
-        witnesses.hear(node, resource, ahead, around) == Verdict::Another
+        }
     }
 
     /// Whether a version is above what the cluster has, by a consistent read; nothing if that

@@ -17,7 +17,7 @@ const WITNESSES_MAX: usize = 10_000;
 /// So many nodes must have come before most of them are believed, if the cluster has so many.
 const QUORUM: usize = 3;
 /// Where fewer come, those are believed after this time.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What nodes say of the cluster's history.
 #[derive(Debug, Default)]
@@ -67,16 +67,28 @@ impl Witnesses {
             };
             self.ahead += usize::from(!own.is_empty());
         }
-        if !ahead {
-            return Verdict::Same;
+        match self.ahead {
+            0 => self.since = None,
+            _ => drop(self.since.get_or_insert(around.now)),
         }
-        let since = *self.since.get_or_insert(around.now);
+        self.verdict(around)
+    }
+
+    /// What to make of all that was said. Where few come, nobody may say anything more: it is to be
+    /// asked now and then.
+    pub fn verdict(&self, around: Around) -> Verdict {
+        let waited = |since| around.now.saturating_sub(since) >= PATIENCE;
         let enough = self.all.len() >= QUORUM.min(around.nodes);
-        let waited = around.now.saturating_sub(since) >= PATIENCE;
-        match self.ahead * 2 > self.all.len() && (enough || waited) {
+        let enough = enough || self.since.is_some_and(waited);
+        match enough && self.most_say_so() {
             true => Verdict::Another,
             false => Verdict::Same,
         }
+    }
+
+    /// Whether most of those that came were told of a version that there is not.
+    pub fn most_say_so(&self) -> bool {
+        self.ahead * 2 > self.all.len()
     }
 
     /// A new epoch began: what was said before is of no use.
@@ -203,6 +215,21 @@ mod tests {
         assert_eq!(hear(&mut witnesses, "a", true, 5), Verdict::Same);
         assert_eq!(hear(&mut witnesses, "a", true, 124), Verdict::Same);
         assert_eq!(hear(&mut witnesses, "a", true, 125), Verdict::Another);
+    }
+
+    #[test]
+    fn where_few_come_they_need_not_say_it_again() {
+        let mut witnesses = Witnesses::default();
+        let at = |seconds| Around {
+            nodes: 50,
+            now: Duration::from_secs(seconds),
+        };
+        assert_eq!(witnesses.verdict(at(500)), Verdict::Same);
+        assert_eq!(hear(&mut witnesses, "a", true, 500), Verdict::Same);
+        assert_eq!(hear(&mut witnesses, "a", false, 600), Verdict::Same);
+        assert_eq!(hear(&mut witnesses, "a", true, 610), Verdict::Same);
+        assert_eq!(witnesses.verdict(at(729)), Verdict::Same);
+        assert_eq!(witnesses.verdict(at(730)), Verdict::Another);
     }
 
     #[test]

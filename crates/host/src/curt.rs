@@ -30,7 +30,7 @@ impl OnTcp for TcpStream {
 
 impl OnTcp for crate::listen::Stream {
     fn tcp(&self) -> &TcpStream {
-        self.get_ref().0.get_ref()
+        self.get_ref().get_ref()
     }
 }
 

@@ -15,12 +15,13 @@ use store::{Options, Replica};
 use wire::frame::{Asides, Hello, Holding, Noted};
 use wire::session::{PROTOCOL_NEWEST, PROTOCOL_OLDEST};
 
-use crate::around::Around;
+use crate::around::{Around, Lacks};
 use crate::client::Client;
 use crate::disk;
 use crate::objects::{self, NODES};
 use crate::records::at_once;
 use crate::release::Release;
+use crate::report::Desk;
 use crate::talk::{Closed, Talk};
 use crate::trace::trace;
 
@@ -49,10 +50,11 @@ pub(crate) struct Machine {
     pub(crate) clients: Vec<Client>,
     /// What was once there and must stay for ever.
     pub(crate) steady: Vec<Resource>,
-    /// The disk as it was once.
-    pub(crate) copy: Option<disk::Copy>,
+    /// The disk as it was once, and what it lacked.
+    pub(crate) copy: Option<(disk::Copy, Lacks)>,
     /// What was looked at already.
     pub(crate) checked: Vec<Holding>,
+    pub(crate) desk: Desk,
 }
 
 /// What a store shows, and how sure that is.
@@ -72,6 +74,12 @@ impl Kept {
             unsure: true,
             ..Self::default()
         }
+    }
+
+    /// Nothing is known of a resource.
+    pub(crate) fn forget(&mut self, resource: &Resource) {
+        self.holdings.retain(|it| it.resource != *resource);
+        self.staged.retain(|(of, _)| of != resource);
     }
 }
 
@@ -112,6 +120,7 @@ impl Machine {
             steady: Vec::new(),
             copy: None,
             checked: Vec::new(),
+            desk: Desk::new(100 * number as u64 + 1),
         }
     }
 
@@ -126,6 +135,11 @@ impl Machine {
         let Some(mut running) = self.running.take() else {
             return;
         };
+        // A clone has nothing to say.
+        if !around.healed && self.number < NODES.len() && around.chance.one_in(3) {
+            self.desk.push(&mut around.chance);
+        }
+        self.desk.sync(around.now, self.disk_delay);
         match running.turn(self, around) {
             Ok(()) => self.running = Some(running),
             Err(died) => {
@@ -153,6 +167,7 @@ impl Machine {
             Died::Process => true,
             Died::Machine => chance.one_in(2),
         });
+        self.desk.die(died, &mut around.chance);
         self.starts_at = around.now + around.chance.millis(5_000);
         for client in &mut self.clients {
             client.cut_off();
@@ -180,12 +195,9 @@ impl Machine {
         let keep = Keep::new(replica);
         trace(|| format!("agent{} starts", self.number));
         assert!(keep.reader().damaged().is_empty(), "nothing was damaged");
+        self.forget_what_went(&keep, around);
         self.check_kept(&keep);
         self.note_kept(&keep);
-        if around.cluster.was_restored() {
-            // It may have died while it forgot what was of another history.
-            self.steady.clear();
-        }
         let release = Release::drawn(around.mixed && !around.healed, &mut around.chance);
         if release < Release::Now {
             around.seen.note("agent of an older release");
@@ -197,6 +209,25 @@ impl Machine {
             reconnect: Reconnect::new(HUBS, around.chance.number()),
             phase: Phase::Waiting(around.now),
         });
+    }
+
+    /// A process that died, or failed, while it stored something may have forgotten a resource
+    /// before that: what it held and what the hub has are of two histories.
+    fn forget_what_went(&mut self, keep: &Keep, around: &mut Around) {
+        if !self.kept.unsure {
+            return;
+        }
+        let found = keep.holdings();
+        let stands = |resource: &Resource, holding: &Holding| {
+            holding.resource == *resource && holding.standing.is_some()
+        };
+        let before = self.kept.holdings.iter();
+        let before = before.filter(|before| before.standing.is_some());
+        let gone = before.filter(|it| !found.iter().any(|found| stands(&it.resource, found)));
+        let gone: Vec<Resource> = gone.map(|gone| gone.resource.clone()).collect();
+        for resource in &gone {
+            self.forget_one(resource, around);
+        }
     }
 
     /// I3: what was on disk is there, after whatever happened.
@@ -245,6 +276,12 @@ impl Running {
             Phase::Talking(talk) => Some(talk),
             _ => None,
         }
+    }
+
+    /// Whether nothing is held of a resource, and nothing is known of what was.
+    pub(crate) fn has_forgotten(&self, resource: &Resource) -> bool {
+        let held = self.keep.reader().holding(resource);
+        held.is_none_or(|held| held.standing.is_none() && held.objects == 0)
     }
 
     /// Does something with the store, and says whether that ended the process.
@@ -376,6 +413,7 @@ impl Running {
                 Release::First | Release::Second => Asides::default(),
             },
         };
+        machine.desk.lost();
         let link = around.open(machine.number, hub);
         let talk = Talk::new(link, hello, self.times.now());
         self.phase = Phase::Talking(Box::new(talk));

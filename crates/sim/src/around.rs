@@ -5,17 +5,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use object::{Resource, Version};
+use object::{ObjectName, Resource, Version};
 use wire::documents::Documents;
 
 use crate::chance::Chance;
 use crate::cluster::Cluster;
 use crate::link::{Link, Path};
-use crate::objects;
+use crate::objects::NODES;
 use crate::records::Shelf;
 use crate::release;
+use crate::report::Place;
 use crate::seen::Seen;
 use crate::server::Mood;
+
+/// Objects that a hub gave up, with the epoch and the aim of the cut in which they were: as it was
+/// then, the node may lack it, and what it may have is older. Cuts that were on their way already
+/// do not bring it. With its next change it comes; if it is not wanted any more, its scope ends.
+pub(crate) type Lacks = BTreeSet<(u64, Resource, ObjectName, Version)>;
 
 pub(crate) struct Around {
     pub(crate) chance: Chance,
@@ -36,8 +42,10 @@ pub(crate) struct Around {
     pub(crate) acked: Vec<BTreeMap<Resource, (u64, Version)>>,
     /// How often the disk of each agent was replaced.
     pub(crate) disks: Vec<u64>,
-    /// Resources of which an agent may lack something that was given up.
-    pub(crate) lacks: Vec<BTreeSet<Resource>>,
+    /// What an agent may lack, as far as hubs gave something up.
+    pub(crate) lacks: Vec<Lacks>,
+    /// Where the reports of each node belong.
+    pub(crate) reported: Vec<Place>,
     /// Epochs are drawn from here.
     epochs: Arc<AtomicU64>,
     /// Whether there are several releases at once.
@@ -72,6 +80,7 @@ impl Around {
             acked: vec![BTreeMap::new(); agents],
             disks: vec![0; agents],
             lacks: vec![BTreeSet::new(); agents],
+            reported: NODES.iter().map(|_| Place::default()).collect(),
             epochs: Arc::default(),
             healed: false,
         }
@@ -91,12 +100,12 @@ impl Around {
         self.links_made
     }
 
-    /// The disk of an agent is another one: what was known of it says nothing.
-    pub(crate) fn replaced(&mut self, agent: usize) {
+    /// The disk of an agent is another one: what was known of it says nothing. It is a copy of one
+    /// that may have lacked this.
+    pub(crate) fn replaced(&mut self, agent: usize, lacks: &Lacks) {
         self.disks[agent] += 1;
         self.acked[agent].clear();
-        // It may be a copy of one to which something was given up, until that is compared.
-        self.lacks[agent].extend(objects::resources());
+        self.lacks[agent].clone_from(lacks);
     }
 
     /// Forgets links that neither end has.

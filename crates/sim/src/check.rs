@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use edge::keep::Stored;
-use object::{ObjectName, Resource};
+use object::{Object, ObjectName, Resource, Version};
 use store::Reader;
 use wire::frame::Holding;
 
 use crate::agent::{Kept, Machine};
-use crate::around::Around;
+use crate::around::{Around, Lacks};
 use crate::cluster::Rows;
 use crate::objects::{self, STEADY, number};
 
@@ -61,10 +61,12 @@ impl Machine {
         // I2, I5, I6, I7: at a Progress it is what there was then.
         if let Some(standing) = &holding.standing
             && standing.parts.as_slice().is_empty()
-            && !around.lacks[self.number].contains(resource)
         {
             let at = number(&standing.progress);
-            let same = around.cluster.was(resource, &holding.scopes, at, &rows);
+            let lacks = &around.lacks[self.number];
+            let may_lack = |object: &Object| may_lack(lacks, holding, object);
+            let within = (resource, &*holding.scopes, at);
+            let same = around.cluster.was(within, &rows, may_lack);
             if let Err(differs) = same {
                 panic!("agent{} {resource} at {at}: {differs}", self.number);
             }
@@ -104,10 +106,35 @@ impl Machine {
     /// The disk is another one: what was known of it says nothing.
     pub(crate) fn forget(&mut self) {
         self.kept = Kept::unknown();
+        self.desk.replaced();
         self.checked.clear();
         self.steady.clear();
         self.clients.iter_mut().for_each(|client| client.forget());
     }
+
+    /// The agent forgot a resource, since what it held and what the hub has are of two histories:
+    /// what was known of that says nothing.
+    pub(crate) fn forget_one(&mut self, resource: &Resource, around: &mut Around) {
+        assert!(around.cluster.was_restored(), "{resource} is forgotten");
+        around.seen.note("histories collide");
+        around.acked[self.number].remove(resource);
+        self.kept.forget(resource);
+        self.checked.retain(|it| it.resource != *resource);
+        self.steady.retain(|it| it != resource);
+        let own = self.clients.iter_mut();
+        let own = own.filter(|client| client.resource() == resource);
+        own.for_each(|client| client.forget());
+    }
+}
+
+/// Whether a node may lack an object that was given up, and has not changed since.
+fn may_lack(lacks: &Lacks, holding: &Holding, object: &Object) -> bool {
+    let same = |lack: &&(u64, Resource, ObjectName, Version)| {
+        let (epoch, resource, name, aim) = lack;
+        let of_it = *resource == holding.resource && *name == object.header.name;
+        of_it && *epoch == holding.epoch && object.header.version <= *aim
+    };
+    lacks.iter().any(|lack| same(&lack))
 }
 
 /// Everything that a node has of a resource, with its bytes.

@@ -286,21 +286,24 @@ impl Cluster {
     }
 
     /// What was in these scopes at a version, by name and bytes, in the history that had it so:
-    /// whether it is this.
+    /// whether it is this, but for what may be missing.
     pub(crate) fn was(
         &self,
-        resource: &Resource,
-        scopes: &[Scope],
-        at: u64,
+        (resource, scopes, at): (&Resource, &[Scope], u64),
         rows: &Rows,
+        may_lack: impl Fn(&Object) -> bool,
     ) -> Result<(), String> {
         let mut differs = String::new();
         for history in self.past.iter().chain([&self.history]).rev() {
-            let expected = history.within(resource, scopes, at);
-            let same = expected.len() == rows.len()
+            let mut expected = history.within(resource, scopes, at);
+            let missing = expected.extract_if(.., |_, object| may_lack(object));
+            let missing: Rows = missing.collect();
+            let held = rows.iter().filter(|(name, _)| !missing.contains_key(*name));
+            let held: Vec<_> = held.collect();
+            let same = expected.len() == held.len()
                 && expected
                     .iter()
-                    .zip(rows)
+                    .zip(held)
                     .all(|((_, one), (_, other))| is_same(one, other));
             if same {
                 return Ok(());

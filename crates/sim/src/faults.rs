@@ -8,6 +8,7 @@ use store::disk::lossy::Fault;
 use store::failpoint::PLACES;
 
 use crate::agent::{Died, HUBS};
+use crate::around::Lacks;
 use crate::disk;
 use crate::link::Hurt;
 use crate::objects::{self, NODES};
@@ -191,7 +192,8 @@ impl World {
     fn old_disk(&mut self, which: usize) {
         let machine = &mut self.machines[which];
         let Some(copy) = machine.copy.take().filter(|_| which < NODES.len()) else {
-            machine.copy = Some(disk::copy(&machine.disk));
+            let lacks = self.around.lacks[which].clone();
+            machine.copy = Some((disk::copy(&machine.disk), lacks));
             return;
         };
         machine.kill(Died::Process, &mut self.around);
@@ -199,11 +201,11 @@ impl World {
         self.say("old disk");
     }
 
-    fn replace_disk(&mut self, which: usize, copy: &disk::Copy) {
+    fn replace_disk(&mut self, which: usize, (copy, lacks): &(disk::Copy, Lacks)) {
         let machine = &mut self.machines[which];
         machine.disk = disk::restored(copy);
         machine.forget();
-        self.around.replaced(which);
+        self.around.replaced(which, lacks);
     }
 
     fn hurt_hub(&mut self) {
@@ -338,7 +340,8 @@ impl World {
         if self.machines[clone].exists {
             return self.end_clone();
         }
-        let copy = disk::copy(&self.machines[0].disk);
+        let lacks = self.around.lacks[0].clone();
+        let copy = (disk::copy(&self.machines[0].disk), lacks);
         self.replace_disk(clone, &copy);
         self.machines[clone].exists = true;
         self.say("clone");

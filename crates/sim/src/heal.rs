@@ -4,16 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloud::epoch::PATIENCE;
 use object::Object;
 
 use crate::agent::Died;
 use crate::check::content;
 use crate::cluster::told;
 use crate::faults::Silence;
-use crate::objects::{self, NODES};
+use crate::objects::{self, NODES, version};
 use crate::release::{Release, has, is_same};
 use crate::server::Mood;
-use crate::session::Session;
+use crate::session::{Session, Talk};
 use crate::trace::trace;
 use crate::world::World;
 
@@ -26,42 +27,89 @@ const REFRESHED: Duration = Duration::from_secs(1_800);
 /// How long a node has for the rest: what it holds was compared, nothing is left over.
 const QUIET: Duration = Duration::from_secs(45);
 
+/// Whether the cluster goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Goes {
+    On,
+    /// Hubs are to notice something first.
+    NotYet,
+}
+
 impl World {
     /// Everything is well from now on. Says how long it took until all nodes had what they should.
     pub(crate) fn heal(&mut self) -> Duration {
         self.mend();
         let began = self.around.now;
-        let (mut done, mut well) = (None, false);
-        while self.around.now < began + DEADLINE + QUIET {
+        let mut deadline = began + DEADLINE;
+        while let Some(lacks) = self.lacks() {
+            if self.around.now > deadline {
+                self.give_up(&lacks);
+            }
             let early = self.around.now < began + Duration::from_secs(10);
             self.advance(if early { STEP / 4 } else { STEP });
-            // Versions go on elsewhere, so that nothing need wait for one.
-            self.around.cluster.advance();
-            self.around.cluster.catch_up();
+            if self.go_on() == Goes::NotYet {
+                deadline = began + PATIENCE + DEADLINE;
+            }
             self.turn();
-            let lacks = self.lacks();
-            well |= lacks.is_none();
-            done = match (&lacks, done) {
-                (None, None) => Some(self.around.now),
-                (None, done) => done,
-                (Some(_), _) => None,
-            };
-            // Who had everything in time may be told something at any moment.
-            let late = match well {
-                true => self.around.now + STEP > began + DEADLINE + QUIET,
-                false => self.around.now > began + DEADLINE,
-            };
-            match lacks {
-                Some(lacks) if late => self.give_up(&lacks),
-                _ => {}
-            }
-            if done.is_some_and(|since| self.around.now >= since + Duration::from_secs(3)) {
-                break;
-            }
         }
-        let done = done.expect("it is well, or it was said why not");
+        let done = self.around.now;
+        self.stay();
         self.refresh();
         done - began
+    }
+
+    /// Versions go on elsewhere, so that nothing need wait for one. But a cluster in which nothing
+    /// happens any more tells nobody that it was restored: hubs that are about to notice do so by
+    /// what nodes say, which takes them a while.
+    fn go_on(&mut self) -> Goes {
+        let stranded = (0..NODES.len()).any(|which| self.is_stranded(which));
+        let mut hubs = self.hubs.iter().filter_map(|hub| hub.running.as_ref());
+        match (stranded, hubs.any(|hub| hub.doubts())) {
+            (true, true) => return Goes::NotYet,
+            // It is alone with what it was told, and waits until the cluster has passed that.
+            (true, false) => self.around.cluster.catch_up(),
+            (false, _) => self.around.cluster.advance(),
+        }
+        Goes::On
+    }
+
+    /// Whether a node was told of versions, in the present epoch of its hub, that the cluster does
+    /// not have.
+    fn is_stranded(&self, which: usize) -> bool {
+        let machine = &self.machines[which];
+        let hubs = self.hubs.iter().filter_map(|hub| hub.running.as_ref());
+        let mut own = hubs.filter(|hub| {
+            let talks = hub.sessions.values().filter_map(Session::talk);
+            talks.map(Talk::node).any(|node| node == machine.node)
+        });
+        let Some(epoch) = own.next().map(|hub| hub.epoch()) else {
+            return false;
+        };
+        let now = version(self.around.cluster.history.revision);
+        machine.kept.holdings.iter().any(|holding| {
+            let reached = holding.reached.as_ref();
+            holding.epoch == epoch && reached.is_some_and(|reached| *reached > now)
+        })
+    }
+
+    /// What is there stays there, whatever hubs find out by and by. In the end nothing is on its
+    /// way.
+    fn stay(&mut self) {
+        let began = self.around.now;
+        loop {
+            self.advance(STEP);
+            self.around.cluster.advance();
+            self.turn();
+            let now = self.around.now;
+            if let Some(lacks) = (0..NODES.len()).find_map(|which| self.content_lacks(which)) {
+                self.give_up(&lacks);
+            }
+            match self.lacks() {
+                None if now >= began + QUIET => return,
+                Some(lacks) if now >= began + QUIET + DEADLINE => self.give_up(&lacks),
+                _ => {}
+            }
+        }
     }
 
     /// In its own time, every node gets the bytes that hubs make now.
@@ -170,6 +218,24 @@ impl World {
         if busy || own.iter().any(|talk| !talk.is_quiet()) {
             return Some(format!("{node} is busy"));
         }
+        if let Some(lacks) = machine.desk.lacks(&self.around.reported[which]) {
+            return Some(format!("{node}: {lacks}"));
+        }
+        let staged = running.keep.reader().staged();
+        if !staged.is_empty() {
+            return Some(format!("{node} has something staged: {staged:?}"));
+        }
+        self.content_lacks(which)
+    }
+
+    /// Where what a node holds is not what it should be. A revoked node keeps what it has.
+    fn content_lacks(&self, which: usize) -> Option<String> {
+        let machine = &self.machines[which];
+        let node = machine.node;
+        if self.around.revoked.contains(node) {
+            return None;
+        }
+        let running = machine.running.as_ref()?;
         let reader = running.keep.reader();
         for resource in objects::resources() {
             let (has, view) = (
@@ -190,7 +256,6 @@ impl World {
         if !has(&noted, &self.around.documents) {
             return Some(format!("{node} has the documents {noted:?}"));
         }
-        let staged = reader.staged();
-        (!staged.is_empty()).then(|| format!("{node} has something staged: {staged:?}"))
+        None
     }
 }

@@ -15,12 +15,13 @@ use host::{Clock, Times};
 use jiff::Timestamp;
 use object::Resource;
 use wire::documents::Documents;
-use wire::outbox::Settled;
+use wire::outbox::{Settled, Source};
 use wire::session::Happening;
 
 use crate::around::Around;
 use crate::follow::{Follow, With};
 use crate::objects;
+use crate::owners::Publishing;
 use crate::records::{Shelf, at_once};
 use crate::release::Release;
 use crate::server;
@@ -54,6 +55,7 @@ pub(crate) struct Running {
     later: Vec<Follow>,
     pub(crate) sessions: BTreeMap<u64, Session>,
     witnesses: Witnesses,
+    pub(crate) publishing: Publishing,
     rewound: bool,
     /// Whether it knows a history of the cluster that is not the one that goes on.
     pub(crate) outdated: bool,
@@ -143,6 +145,7 @@ impl Place {
             later: follow(second),
             sessions: BTreeMap::new(),
             witnesses: Witnesses::default(),
+            publishing: Publishing::new(around.chance.number()),
             rewound: false,
             outdated: false,
             looks_at: around.now + LOOK_EVERY,
@@ -163,6 +166,9 @@ impl Running {
         }
         self.serve(around);
         self.see_to(around);
+        if around.healed || around.chance.one_in(8) {
+            self.publish(&around.records.clone());
+        }
     }
 
     /// Everything that is known of the cluster comes to an end at once.
@@ -273,6 +279,7 @@ impl Running {
         for (_, session) in std::mem::take(&mut self.sessions) {
             session.send_away(self, around);
         }
+        self.unpublish(&around.records);
     }
 
     /// What happened in sessions, and what followers saw: the clerk's work.
@@ -287,11 +294,11 @@ impl Running {
                 _ => continue,
             };
             let Some(ahead) = ahead else { continue };
-            let (nodes, now) = (self.hub.nodes(), self.times.now());
-            let witnessed = Witnessed { nodes, now };
-            let verdict = self.witnesses.hear(&node, resource, ahead, witnessed);
-            self.rewound |= verdict == Verdict::Another;
+            let witnessed = self.witnessed();
+            self.witnesses.hear(&node, resource, ahead, witnessed);
         }
+        let verdict = self.witnesses.verdict(self.witnessed());
+        self.rewound |= verdict == Verdict::Another;
         if self.rewound {
             let next = at_once(self.epochs.next(self.epochs.now()));
             if let Ok(next) = next {
@@ -313,6 +320,21 @@ impl Running {
         }
     }
 
+    fn witnessed(&self) -> Witnessed {
+        let (nodes, now) = (self.hub.nodes(), self.times.now());
+        Witnessed { nodes, now }
+    }
+
+    /// Whether it is about to believe its nodes that the cluster's history is another one.
+    pub(crate) fn doubts(&self) -> bool {
+        self.witnesses.most_say_so()
+    }
+
+    /// Which history of the cluster it knows.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.hub.look(|cache| cache.epoch())
+    }
+
     fn begin(&mut self, epoch: u64, around: &mut Around) {
         let number = self.number;
         trace(|| format!("hub{number} begins epoch {epoch}"));
@@ -326,11 +348,6 @@ impl Running {
     /// Tells others of what happened in a session.
     pub(crate) fn happened(&self, node: &Arc<str>, happening: Happening) {
         self.hub.happened(node, happening);
-    }
-
-    /// What each node's session here has as its number.
-    pub(crate) fn numbers(&self) -> BTreeMap<Arc<str>, u64> {
-        self.hub.sessions().all().into_iter().collect()
     }
 
     pub(crate) fn number(&self) -> usize {

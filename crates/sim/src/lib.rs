@@ -18,10 +18,12 @@ mod release; // what several releases at once can do, and make
 mod around; // what all processes share
 mod follow; // a hub that follows one resource
 mod hub; // a hub
+mod owners; // what hubs know of each other's sessions
 mod session; // a hub's end of a link
 mod disk; // a disk that dies at a chosen place
 mod agent; // an agent
 mod talk; // an agent's end of a link
+mod report; // what an agent reports, and where that belongs
 mod client; // who lists and watches at a node
 mod world; // all of it together
 mod faults; // what can happen to it

@@ -4,6 +4,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use wire::frame::{Frame, MESSAGE_BYTES_MAX, frames};
+
 /// Messages that a socket takes before it waits for the other end.
 const MESSAGES_MAX: usize = 8;
 
@@ -44,6 +46,13 @@ pub(crate) enum Said {
     Message(Vec<u8>),
     /// The other end closed it, or it broke.
     Closed,
+}
+
+/// Whether a message has reports in it, or says which have arrived.
+fn reports(message: &[u8]) -> bool {
+    let frames = frames(message, MESSAGE_BYTES_MAX).unwrap_or_default();
+    let report = |frame: &Frame| matches!(frame, Frame::Report(_) | Frame::Reported(_));
+    frames.iter().any(report)
 }
 
 /// How it is between an agent and a hub.
@@ -105,7 +114,9 @@ impl Pipe {
         let (Some(next), second) = (message(0), message(1)) else {
             return false;
         };
-        if self.heard == 0 {
+        // Nor what goes up and its acks: a connection that lives is what makes these sure.
+        let sure = reports(&next) || second.as_deref().is_some_and(reports);
+        if self.heard == 0 || sure {
             return false;
         }
         match hurt {

@@ -92,4 +92,5 @@ const EXPECTED: &[&str] = &[
     "refreshed",
     "document",
     "document gone",
+    "reported",
 ];

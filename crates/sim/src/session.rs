@@ -1,12 +1,15 @@
 //! A hub's end of a link: what `cloud::serve` and `cloud::talk` do with a real one.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::sessions::{Begun, Bell, Word};
 use cloud::talk::Desk;
+use object::{ObjectName, Resource, Version};
 use wire::frame::{
-    Bye, Delivery, FIRST_MESSAGE_BYTES_MAX, Frame, Hello, MESSAGE_BYTES_MAX, Reason, frames,
+    Bye, Delivery, FIRST_MESSAGE_BYTES_MAX, Frame, Hello, MESSAGE_BYTES_MAX, Reason, Reported,
+    frames,
 };
 use wire::outbox::{Settled, Source};
 use wire::session::{
@@ -17,7 +20,7 @@ use wire::window::Limits;
 use crate::around::Around;
 use crate::hub::Running;
 use crate::link::Said;
-use crate::objects::{self, NODES};
+use crate::objects::NODES;
 use crate::seen::Seen;
 use crate::trace::trace;
 
@@ -49,8 +52,9 @@ pub(crate) struct Talk {
     pub(crate) number: u64,
     bell: Arc<Bell>,
     pub(crate) sender: Sender,
-    /// Whether something was given up in it: until it is compared, the node may lack that.
-    voids: bool,
+    sent: Sent,
+    /// Reports that are brought to where they belong, and when they are there.
+    bringing: VecDeque<(Duration, Reported)>,
     /// In which epoch it began. It does not outlive it.
     epoch: u64,
 }
@@ -193,11 +197,6 @@ impl Talk {
             }
         };
         hub.hub.owners().lock().began(&node, number);
-        // A hub that is behind takes a node's word that nothing differs; in a cluster that was
-        // restored unnoticed that may be wrong, until it is compared.
-        if around.cluster.was_restored() {
-            around.lacks[agent].extend(objects::resources());
-        }
         let at = hub.number();
         trace(|| {
             let standings: Vec<String> = hello.holdings.iter().map(holding).collect();
@@ -220,7 +219,8 @@ impl Talk {
             number,
             bell,
             sender,
-            voids: false,
+            sent: Sent::default(),
+            bringing: VecDeque::new(),
             epoch: hub.hub.look(|cache| cache.epoch()),
         })
     }
@@ -253,6 +253,9 @@ impl Talk {
 
     fn speak(&mut self, id: u64, hub: &Running, around: &mut Around) -> Result<(), Over> {
         let now = hub.times.now();
+        while let Some((_, done)) = self.bringing.pop_front_if(|(at, _)| around.now >= *at) {
+            self.sender.reported(done);
+        }
         loop {
             let link = around.links.get(&id).ok_or(Over::Lost)?;
             if !link.down.has_room() {
@@ -268,12 +271,15 @@ impl Talk {
                     happenings.extend(happened);
                     let Some(frame) = frame else { break };
                     trace(|| format!("  -> {} {}", self.node, crate::talk::frame(&frame)));
-                    if matches!(frame, Frame::Void { .. }) {
-                        self.voids = true;
+                    if let Frame::Void { number } = &frame {
                         around.seen.note("void");
-                        around.lacks[self.agent].extend(objects::resources());
+                        if around.disks[self.agent] == self.disk {
+                            let lacks = &mut around.lacks[self.agent];
+                            lacks.extend(self.sent.object(*number));
+                        }
                     }
-                    if let Frame::Deliver { delivery, .. } = &frame {
+                    if let Frame::Deliver { number, delivery } = &frame {
+                        self.sent.note(*number, delivery);
                         note_document(delivery, &mut around.seen);
                     }
                     frame.encode(&mut message);
@@ -316,7 +322,7 @@ impl Talk {
         taken.map_err(Over::Ended)
     }
 
-    fn tell(&self, happenings: Vec<Happening>, hub: &Running, around: &mut Around) {
+    fn tell(&mut self, happenings: Vec<Happening>, hub: &Running, around: &mut Around) {
         let counts = self.sender.counts();
         for (count, what) in [
             (counts.again, "sent again"),
@@ -337,17 +343,26 @@ impl Talk {
                     if around.disks[self.agent] == self.disk {
                         around.acked[self.agent].insert(resource.clone(), acked);
                     }
-                    if !self.voids {
-                        around.lacks[self.agent].remove(resource);
-                    }
                 }
                 Happening::Settled(Settled::SetAside { resource, name, .. }) => {
                     trace(|| format!("  set aside {resource} {name}"));
                     around.seen.note("set aside");
                 }
+                Happening::Report(report) => {
+                    let place = self.agent % NODES.len();
+                    around.reported[place].take(self.number, report);
+                    let done = Reported {
+                        queue: report.queue,
+                        series: report.series,
+                        number: report.number,
+                    };
+                    let last = self.bringing.back().map_or(around.now, |(at, _)| *at);
+                    let at = last.max(around.now + around.chance.millis(2_000));
+                    self.bringing.push_back((at, done));
+                }
                 Happening::Compared { even } => {
                     around.seen.note(if *even { "even" } else { "uneven" });
-                    if *even {
+                    if *even && around.disks[self.agent] == self.disk {
                         around.lacks[self.agent].clear();
                     }
                 }
@@ -365,6 +380,49 @@ impl Talk {
     /// Whether nothing is on its way, and everything that the node said is judged.
     pub(crate) fn is_quiet(&self) -> bool {
         self.sender.in_flight() == 0 && self.sender.unjudged().count() == 0
+    }
+}
+
+/// The objects that may still be given up, and the cut that each is of.
+#[derive(Debug, Default)]
+struct Sent {
+    last: u64,
+    cut: Option<(u64, Resource, Version)>,
+    all: BTreeMap<u64, (u64, Resource, ObjectName, Version)>,
+}
+
+impl Sent {
+    /// A delivery is sent, or sent again.
+    fn note(&mut self, number: u64, delivery: &Delivery) {
+        if number <= self.last {
+            return;
+        }
+        self.last = number;
+        match delivery {
+            Delivery::Cut {
+                resource,
+                epoch,
+                aim,
+            } => self.cut = Some((*epoch, resource.clone(), aim.clone())),
+            // What is not there any more when it is staged comes with the reset as it is then.
+            Delivery::Stage { .. } => self.cut = None,
+            Delivery::Put { name, .. } => {
+                let object = self.cut.clone().map(|(epoch, resource, aim)| {
+                    let name = name.clone();
+                    (number, (epoch, resource, name, aim))
+                });
+                self.all.extend(object);
+            }
+            _ => {}
+        }
+        while self.all.len() > 2 * LIMITS.deliveries {
+            self.all.pop_first();
+        }
+    }
+
+    /// The object that a delivery is.
+    fn object(&self, number: u64) -> Option<(u64, Resource, ObjectName, Version)> {
+        self.all.get(&number).cloned()
     }
 }
 

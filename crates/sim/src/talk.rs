@@ -6,12 +6,13 @@ use std::time::Duration;
 use edge::keep::{Begun, Stored};
 use store::replica::Refusal;
 use wire::frame::{Bye, Delivery, Frame, Hello, MESSAGE_BYTES_MAX, Reason, frames};
-use wire::session::{Ended, Receiver};
+use wire::session::{Ended, Receiver, Task};
 
 use crate::agent::{Died, Machine, Running};
 use crate::around::Around;
 use crate::link::Said;
 use crate::records::at_once;
+use crate::report::Desk;
 use crate::trace::trace;
 
 /// Pieces that wait for the disk. Beyond it nothing more is read.
@@ -66,7 +67,7 @@ impl Talk {
         machine: &mut Machine,
         around: &mut Around,
     ) -> Result<Option<Closed>, Died> {
-        if let Err(closed) = self.listen(agent, around) {
+        if let Err(closed) = self.listen(agent, &mut machine.desk, around) {
             return Ok(Some(closed));
         }
         loop {
@@ -76,13 +77,18 @@ impl Talk {
                 None => break,
             }
         }
-        match self.speak(agent, around) {
+        match self.speak(agent, &mut machine.desk, around) {
             Ok(()) => Ok(None),
             Err(closed) => Ok(Some(closed)),
         }
     }
 
-    fn listen(&mut self, agent: &Running, around: &mut Around) -> Result<(), Closed> {
+    fn listen(
+        &mut self,
+        agent: &Running,
+        desk: &mut Desk,
+        around: &mut Around,
+    ) -> Result<(), Closed> {
         while self.queue.len() < WAITING_MAX {
             let link = around.links.get(&self.link).ok_or(Closed::Lost)?;
             let path = around.path(link);
@@ -97,7 +103,13 @@ impl Talk {
             for frame in frames.expect("a hub is understood") {
                 let tasks = self.receiver.take(frame, &agent.keep, now);
                 let tasks = tasks.map_err(|ended| closed(ended, around))?;
-                self.queue.extend(tasks.into_iter().filter_map(Stored::of));
+                for task in tasks {
+                    if let Task::Reported(reported) = task {
+                        around.seen.note("reported");
+                        desk.told(reported);
+                    }
+                    self.queue.extend(Stored::of(task));
+                }
             }
             agent.keep.note_aside(self.receiver.aside());
         }
@@ -128,23 +140,39 @@ impl Talk {
             return Ok(None);
         };
         trace(|| format!("agent{} stores {}", machine.number, told(&task)));
+        self.keep(task, agent, machine, around).map(Some)
+    }
+
+    /// Gives something to the store.
+    fn keep(
+        &mut self,
+        task: Stored,
+        agent: &Running,
+        machine: &mut Machine,
+        around: &mut Around,
+    ) -> Result<Result<u64, Refusal>, Died> {
         machine.note_stored(&task);
+        let resource = match &task {
+            Stored::Piece(piece) => Some(piece.resource.clone()),
+            _ => None,
+        };
         let begun = &mut self.begun;
         let kept = agent.ask(machine, around, |keep| at_once(keep.store(task, begun)))?;
-        match &kept {
+        match (&kept, resource) {
             // What is held and what the hub has are of two histories, and nobody noticed.
-            Err(Refusal::Misbehaved(_)) if around.cluster.was_restored() => {
-                around.seen.note("histories collide");
-                around.acked[machine.number].clear();
-                machine.forget();
+            (Err(Refusal::Misbehaved(refusal)), Some(resource))
+                if agent.has_forgotten(&resource) =>
+            {
+                trace(|| format!("agent{} forgets {resource}: {refusal}", machine.number));
+                machine.forget_one(&resource, around);
                 machine.note_kept(&agent.keep);
             }
-            Err(refusal @ (Refusal::Misbehaved(_) | Refusal::NothingStaged { .. })) => {
+            (Err(refusal @ (Refusal::Misbehaved(_) | Refusal::NothingStaged { .. })), _) => {
                 panic!("agent{}: {refusal}", machine.number);
             }
             _ => {}
         }
-        Ok(Some(kept))
+        Ok(kept)
     }
 
     /// What was handed to the disk is finished: a later session counts on the order.
@@ -156,15 +184,17 @@ impl Talk {
     ) -> Result<(), Died> {
         if let Some((task, _)) = self.storing.take() {
             trace(|| format!("agent{} finishes {}", machine.number, told(&task)));
-            machine.note_stored(&task);
-            let begun = &mut self.begun;
-            let kept = agent.ask(machine, around, |keep| at_once(keep.store(task, begun)))?;
-            drop(kept);
+            drop(self.keep(task, agent, machine, around)?);
         }
         Ok(())
     }
 
-    fn speak(&mut self, agent: &Running, around: &mut Around) -> Result<(), Closed> {
+    fn speak(
+        &mut self,
+        agent: &Running,
+        desk: &mut Desk,
+        around: &mut Around,
+    ) -> Result<(), Closed> {
         loop {
             let link = around.links.get(&self.link).ok_or(Closed::Lost)?;
             let arrives = around.now + around.path(link).delay;
@@ -175,7 +205,7 @@ impl Talk {
             let mut message = Vec::new();
             while message.len() < MESSAGE_BYTES {
                 let now = agent.times.now();
-                let next = self.receiver.next(&agent.keep, || None, now);
+                let next = self.receiver.next(&agent.keep, || desk.send(), now);
                 match next.map_err(|ended| closed(ended, around))? {
                     Some(frame) => frame.encode(&mut message),
                     None => break,

@@ -22,15 +22,15 @@ use rustix::net::sockopt;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio_rustls::{Accept, TlsAcceptor};
 use tracing::{debug, warn};
 
 use crate::handshake::{Counted, Handshakes};
 use crate::shutdown::Shutdown;
 use crate::tasks::Crowd;
+use crate::tls::lean::{self, Accepting, Lean};
 
 /// An encrypted connection.
-pub type Stream = tokio_rustls::server::TlsStream<Counted<TcpStream>>;
+pub type Stream = Lean<Counted<TcpStream>>;
 
 /// A connection that finished its handshake.
 pub struct Accepted {
@@ -176,7 +176,7 @@ impl Listener {
         F: Future<Output = ()> + Send + 'static,
     {
         let door = Door {
-            tls: tls.into(),
+            tls,
             handshakes: Handshakes::new(),
         };
         let mut pause = Pause::default();
@@ -213,7 +213,7 @@ impl Listener {
 /// What stands between a connection and its session.
 #[derive(Clone)]
 struct Door {
-    tls: TlsAcceptor,
+    tls: Arc<ServerConfig>,
     handshakes: Handshakes,
 }
 
@@ -223,8 +223,8 @@ impl Door {
             debug!(%remote, %error, "connection lost before its TLS handshake");
             return None;
         }
-        let begin = || self.tls.accept(Counted::new(tcp));
-        let arrived = |accept: &Accept<_>| accept.get_ref().map_or(0, Counted::arrived);
+        let begin = || lean::accept(Counted::new(tcp), self.tls);
+        let arrived = |accepting: &Accepting<_>| accepting.get_ref().map_or(0, Counted::arrived);
         let stream = match self.handshakes.shake(begin, arrived).await {
             Ok(stream) => stream,
             Err(error) => {
@@ -232,10 +232,9 @@ impl Door {
                 return None;
             }
         };
-        let (_, session) = stream.get_ref();
-        let peer = session.peer_certificates().and_then(<[_]>::first);
+        let peer = stream.peer_certificates().and_then(<[_]>::first);
         let peer = peer.map(|certificate| certificate.clone().into_owned());
-        let protocol = Protocol::of(session.alpn_protocol());
+        let protocol = Protocol::of(stream.alpn_protocol());
         Some(Accepted {
             stream,
             peer,

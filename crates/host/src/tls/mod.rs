@@ -1,5 +1,6 @@
 //! Certificates -> rustls configurations: TLS 1.2 and 1.3, with an optional client certificate.
 
+pub mod lean; // the server's end of a connection, which holds no buffer while it rests
 mod pinned; // a server that is known by the pin of its authority alone
 #[cfg(test)]
 mod tests;

@@ -163,6 +163,11 @@ impl Follow {
         &self.wanted
     }
 
+    /// What it holds and is kept up to date.
+    pub(super) fn held(&self) -> &[Scope] {
+        &self.held
+    }
+
     /// Up to where it has everything.
     pub(super) fn progress(&self) -> Option<&Version> {
         self.standing.as_ref().map(|standing| &standing.progress)

@@ -33,6 +33,11 @@ impl Outbox {
         follow.map_or_else(Arc::default, |follow| Arc::clone(follow.wanted()))
     }
 
+    /// What the node holds of a resource and is kept up to date.
+    pub(crate) fn held(&self, resource: &Resource) -> Option<&[Scope]> {
+        self.follows.get(resource).map(|follow| follow.held())
+    }
+
     /// Up to where the node has everything of a resource, once what was sent is stored.
     pub fn progress(&self, resource: &Resource) -> Option<&Version> {
         self.follows.get(resource)?.progress()

@@ -1,21 +1,38 @@
 //! What a node said in its hello that it holds, judged resource by resource, as soon as a resource
 //! is known here completely.
+//!
+//! A node may come from a hub that is ahead: it stands where nothing is known here yet. If it holds
+//! what there is here, nothing happened to that in between, and it is believed: versions of a quiet
+//! resource stand still, and a node must not wait for them. But in a cluster that was restored
+//! unnoticed something may happen in between after all. So it is judged again when all that it
+//! was told of is known here, and before it is sent anything more.
 
 use std::time::Duration;
 
-use object::{Header, Resource};
+use object::{Header, Resource, Standing, Version};
 
 use super::compare::Question;
 use super::news::Happening;
 use super::sender::{Compared, Sender};
 use crate::cut;
-use crate::digest::Member;
+use crate::digest::{Digest, Member};
 use crate::frame::{Holding, Staged};
 use crate::outbox::Settled;
+
+/// What a node that is ahead said of a resource. There is at most one of each.
+#[derive(Debug)]
+pub(super) struct Claim {
+    standing: Standing,
+    digest: Digest,
+    objects: u64,
+    /// When this is known here, it can be judged.
+    reached: Version,
+}
 
 impl Sender {
     /// Judges what the node said that it holds, of resources that are known by now.
     pub(super) fn judge(&mut self, source: &impl Compared, now: Duration) -> Vec<Happening> {
+        self.judge_again(source, now);
         let mut happenings = self.spare(source, now);
         if self.unjudged.is_empty() && self.staged.is_empty() {
             return happenings;
@@ -63,6 +80,15 @@ impl Sender {
         });
         let doubtful = standing.is_none() && same && !holding.scopes.is_empty();
         let ahead = reached.clone().filter(|reached| reached > ring.now());
+        if let (Some(standing), Some(reached)) = (&standing, &ahead) {
+            let claim = Claim {
+                standing: standing.clone(),
+                digest: holding.digest,
+                objects: holding.objects,
+                reached: reached.clone(),
+            };
+            self.claims.push((resource.clone(), claim));
+        }
         let ahead = ahead.map(|reached| Happening::Ahead {
             resource: resource.clone(),
             reached,
@@ -84,5 +110,30 @@ impl Sender {
             self.ask(resource, Question::new(holding.objects, true, at));
         }
         stands.into_iter().chain(ahead).collect()
+    }
+
+    /// Judges what was believed of a node that was ahead, once all that it was told of is known.
+    fn judge_again(&mut self, source: &impl Compared, now: Duration) {
+        let due = |(resource, claim): &mut (Resource, Claim)| {
+            let ring = source.ring(resource);
+            ring.is_some_and(|ring| *ring.now() >= claim.reached)
+        };
+        for (resource, claim) in self.claims.take_if(due) {
+            let (Some(ring), Some(held)) = (source.ring(&resource), self.outbox.held(&resource))
+            else {
+                continue;
+            };
+            // What turned out to be wrong meanwhile is put right already.
+            if self.outbox.progress(&resource) != Some(&claim.standing.progress) {
+                continue;
+            }
+            let member = |header: &Header| Member::of(&resource, header);
+            let known = (source.digest(&resource, held), member);
+            let known = cut::digest_at(ring, held, &claim.standing, known);
+            if known != Ok(claim.digest) {
+                self.outbox.doubt(&resource);
+                self.ask(&resource, Question::new(claim.objects, true, now));
+            }
+        }
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use object::{Header, Resource, Scope};
 
 use super::compare::{Outcome, Question};
+use super::judge::Claim;
 use super::news::{Counts, Happening, Standings};
 use super::pace::Pace;
 use super::pulse::{Beat, Patience, Pulse};
@@ -18,6 +19,7 @@ use super::refresh::Refresh;
 use super::resume::{Nonsense, Resumption};
 use super::{CONTENTS, DOCUMENTS, Ended};
 use crate::digest::{Digest, Sum};
+use crate::few::Few;
 use crate::frame::{Aside, By, Frame, Holding, Reported, Staged, Tell, Welcome};
 use crate::outbox::{Outbox, Settled, Source};
 use crate::report::{Collected, Taken};
@@ -63,6 +65,8 @@ pub struct Sender {
     pub(super) unjudged: BTreeMap<Resource, Holding>,
     /// What it said that is staged there, of the same.
     pub(super) staged: Vec<Staged>,
+    /// What it said of resources of which it was told more than is known here.
+    pub(super) claims: Few<(Resource, Claim)>,
     questions: BTreeMap<Resource, Question>,
     /// Questions about what is staged.
     resumption: Resumption,
@@ -110,6 +114,7 @@ impl Sender {
             pulse: Pulse::new(patience, now),
             unjudged: unjudged.collect(),
             staged,
+            claims: Few::default(),
             questions: BTreeMap::new(),
             resumption: Resumption::default(),
             refresh,
