@@ -61,6 +61,14 @@ pub(crate) enum Command {
         #[command(flatten)]
         cluster: ClusterFlags,
     },
+    /// Replace the authority that issues the certificates of nodes and hubs, step by step
+    #[command(after_help = AUTHORITY_HELP)]
+    Authority {
+        #[command(subcommand)]
+        command: AuthorityCommand,
+        #[command(flatten)]
+        cluster: ClusterFlags,
+    },
     /// Work with configuration files
     Config {
         #[command(subcommand)]
@@ -143,6 +151,27 @@ pub(crate) struct TokenFlags {
 }
 
 /// What to do with nodes.
+/// What can be done with the authority of links.
+#[derive(Subcommand)]
+pub(crate) enum AuthorityCommand {
+    /// Show which authority issues, which other one is trusted, and what comes next
+    Show,
+    /// Make the next authority: it is trusted and does not issue yet
+    Prepare,
+    /// Let the next authority issue; the one before stays trusted
+    Switch {
+        /// Do not wait: nodes that do not know the next authority yet have to join anew
+        #[arg(long)]
+        even_now: bool,
+    },
+    /// Trust the authority before no more
+    Retire {
+        /// Do not wait: nodes with certificates of the old authority have to join anew
+        #[arg(long)]
+        even_now: bool,
+    },
+}
+
 #[derive(Subcommand)]
 pub(crate) enum NodeCommand {
     /// Cut a node off: every certificate that it has is void from now on
@@ -369,6 +398,12 @@ Examples:
 The token is a secret and goes to the file or to standard output. Bring it to the node in a file; it
 is never part of a command. The printed command pins the authority of the hubs, so that the node
 trusts no other.";
+
+const AUTHORITY_HELP: &str = "\
+No node is lost if each step waits for the one before, and if all hubs are restarted after each:
+  holdfast authority prepare       nodes learn of the next authority
+  holdfast authority switch        31 days later: it issues
+  holdfast authority retire        31 days later: the old one is trusted no more";
 
 const COMPLETIONS_HELP: &str = "\
 Examples:

@@ -1,5 +1,6 @@
 //! The `holdfast` program: one small file per subcommand, wiring and words only.
 
+mod authority; // holdfast authority
 mod cli; // what can be typed
 mod cloud; // holdfast cloud
 mod cluster; // a command that asks the cluster
@@ -41,6 +42,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Status(flags) => status::run(&flags),
         Command::Token { command, cluster } => token::run(command, &cluster),
         Command::Node { command, cluster } => node::run(command, &cluster),
+        Command::Authority { command, cluster } => authority::run(command, &cluster),
         Command::Config { command } => config::check::run(command),
         Command::Completions { shell } => completions::run(shell),
         Command::Version { output } => version::run(output),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use crate::disk::{Disk, fill};
-use crate::driver::{config_map, pod, service};
+use crate::driver::service;
 use crate::load::{Dice, Load};
 use crate::node::copy_folder;
 use crate::world::{CONVERGED, NODES, Plan, World};
@@ -17,21 +17,9 @@ const SOON: Duration = Duration::from_secs(20);
 
 async fn furnished() -> World {
     let world = World::started(Plan::default()).await;
-    furnish(&world).await;
+    world.driver.furnish(NODES[0]).await;
     world.settled(SOON).await;
     world
-}
-
-async fn furnish(world: &World) {
-    let driver = &world.driver;
-    for number in 0..30 {
-        let names = format!("number-{number}");
-        driver
-            .create("configmaps", &config_map(&names, &names))
-            .await;
-        driver.create("pods", &pod(&names, NODES[0], &names)).await;
-        driver.create("services", &service(&names, &names)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,7 +140,7 @@ async fn a_full_disk_takes_nothing_more_and_goes_on_when_there_is_room() {
     let mut world = World::new(Plan::default()).await;
     let disk = Disk::small(&world.nodes[0].data_dir, 4 * 1024);
     world.nodes[0].start();
-    furnish(&world).await;
+    world.driver.furnish(NODES[0]).await;
     world.settled(SOON).await;
     let before = world.nodes[0].dump().await.unwrap();
     let ballast = world.nodes[0].data_dir.join("ballast");
@@ -181,7 +169,7 @@ async fn a_disk_that_became_read_only_is_read_and_after_repair_written_again() {
     let image = world.path().join("disk.image");
     let disk = Disk::ext4(&world.nodes[0].data_dir, &image);
     world.nodes[0].start();
-    furnish(&world).await;
+    world.driver.furnish(NODES[0]).await;
     world.settled(SOON).await;
     let before = world.nodes[0].dump().await.unwrap();
     disk.fail();

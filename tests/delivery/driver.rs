@@ -80,6 +80,16 @@ impl Driver {
         self.must("POST", &collection(plural), Some(object)).await
     }
 
+    /// Gives a node thirty pods, each with a configmap, and makes as many services.
+    pub(crate) async fn furnish(&self, node: &str) {
+        for number in 0..30 {
+            let names = format!("number-{number}");
+            self.create("configmaps", &config_map(&names, &names)).await;
+            self.create("pods", &pod(&names, node, &names)).await;
+            self.create("services", &service(&names, &names)).await;
+        }
+    }
+
     /// Changes some fields of an object of a namespace.
     pub(crate) async fn patch(&self, plural: &str, name: &str, patch: &Value) -> Value {
         self.must("PATCH", &place(plural, name), Some(patch)).await

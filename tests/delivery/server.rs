@@ -6,7 +6,7 @@ use ::cluster::Signal;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::driver::{Driver, config_map, pod, service};
+use crate::driver::{Driver, pod, service};
 use crate::load::Load;
 use crate::world::{CONVERGED, NODES, Plan, World};
 
@@ -14,21 +14,10 @@ const SOON: Duration = Duration::from_secs(20);
 /// How long the API of a test remembers changes.
 const HISTORY: Duration = Duration::from_secs(2);
 
-async fn furnish(driver: &Driver) {
-    for number in 0..30 {
-        let names = format!("number-{number}");
-        driver
-            .create("configmaps", &config_map(&names, &names))
-            .await;
-        driver.create("pods", &pod(&names, NODES[0], &names)).await;
-        driver.create("services", &service(&names, &names)).await;
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_api_that_is_restarted_costs_a_node_nothing() {
     let mut world = World::started(Plan::default()).await;
-    furnish(&world.driver).await;
+    world.driver.furnish(NODES[0]).await;
     world.settled(SOON).await;
     let (sessions, before) = (
         world.nodes[0].sessions().await,
@@ -77,7 +66,7 @@ async fn what_went_while_the_hub_was_away_is_found_though_the_api_has_forgotten_
         ..Plan::default()
     };
     let mut world = World::started(plan).await;
-    furnish(&world.driver).await;
+    world.driver.furnish(NODES[0]).await;
     world.settled(SOON).await;
     let before = followed(&world, "services").await;
     // The hub stands still; its watches break; and what it missed cannot be watched any more.
@@ -179,7 +168,7 @@ async fn lessen(world: &mut World) {
 async fn what_the_hub_may_not_read_stays_as_it_is_and_is_never_emptied() {
     let mut world = World::started(Plan::default()).await;
     lessen(&mut world).await;
-    furnish(&world.driver).await;
+    world.driver.furnish(NODES[0]).await;
     world.settled(SOON).await;
     let services = |held: &std::collections::BTreeSet<String>| {
         held.iter()

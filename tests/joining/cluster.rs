@@ -227,3 +227,44 @@ async fn tokens_are_made_listed_and_revoked_by_commands() {
     let (good, _, err) = said(&type_in(missing, &["token", "list"]));
     assert!(!good && err.contains("does not exist"), "{err}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_authority_is_replaced_by_command_and_not_too_early() {
+    let stage = Stage::new().await;
+    let (old, kubeconfig) = (stage.first.pin.to_string(), &stage.kubeconfig);
+    let type_in = |words: &[&str]| said(&type_in(kubeconfig, &[&["authority"], words].concat()));
+    let (good, out, err) = type_in(&["show"]);
+    assert!(
+        good && out.contains(&old) && out.contains("prepare"),
+        "{out}{err}"
+    );
+    let (good, _, err) = type_in(&["switch"]);
+    assert!(
+        !good && err.contains("no other authority is prepared"),
+        "{err}"
+    );
+    let (good, out, err) = type_in(&["prepare"]);
+    assert!(good && out.contains("Restart all hubs"), "{out}{err}");
+    assert!(out.contains(&format!("issued by {old}")), "{out}");
+    let (good, _, err) = type_in(&["switch"]);
+    assert!(!good && err.contains("without a hub"), "{err}");
+    let (good, out, err) = type_in(&["switch", "--even-now"]);
+    assert!(
+        good && out.contains(&format!("The old one, {old}")),
+        "{out}{err}"
+    );
+    // Who joins from now on trusts the new one.
+    let made = type_in_token(kubeconfig);
+    assert!(out.contains(&format!("issued by {made}")), "{out}{made}");
+    let (good, out, err) = type_in(&["retire", "--even-now"]);
+    assert!(good && !out.contains(&old), "{out}{err}");
+}
+
+/// The pin that a new token is printed with.
+fn type_in_token(kubeconfig: &Path) -> String {
+    let words = ["token", "create", "--node", "n9", "-o", "json"];
+    let (good, out, err) = said(&type_in(kubeconfig, &words));
+    assert!(good, "{err}");
+    let made: Value = serde_json::from_str(&out).unwrap();
+    made["caHash"].as_str().unwrap().to_owned()
+}

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use cloud::join::authority;
 use cloud::join::memory::Memory;
 use cloud::join::token::{self, Bound};
 use cloud::join::{
-    Desk, Entered, Linked, Records, Revocations, Serving, Signer, enter, revoked, signer,
+    Authorities, Desk, Entered, Linked, Records, Revocations, Serving, Signer, enter, revoked,
+    signer,
 };
 use edge::join::{Home, Hub as Address, Joining};
 use host::clock::Hands;
 use host::listen::Listener;
-use host::pki::{Authority, Pin, Wanted};
+use host::pki::{Pin, Wanted};
 use host::{Clock, Shutdown, Tasks};
 use jiff::SignedDuration;
 use tempfile::TempDir;
@@ -30,17 +32,19 @@ pub(crate) struct Hub {
 impl Hub {
     pub(crate) async fn start<R: Records>(
         records: R,
-        authority: Arc<Authority>,
+        authorities: impl Into<Authorities>,
         revocations: Revocations,
         clock: &Clock,
     ) -> Self {
+        let authorities = authorities.into();
+        let pin = Pin::of(authorities.issuing().certificate()).unwrap();
         let wanted = Wanted::Server {
             name: "hub".into(),
             dns: vec!["localhost".into()],
             ips: vec![],
         };
-        let serving = Arc::new(Serving::new(authority.clone(), wanted, clock).unwrap());
-        let signer = Signer::new(authority.clone(), signer::LIFE);
+        let serving = Arc::new(Serving::new(authorities.clone(), wanted, clock).unwrap());
+        let signer = Signer::new(authorities, signer::LIFE);
         let desk = Desk::new(records, signer, revocations.clone(), clock.clone());
         let desk = Arc::new(desk);
         let listener = Listener::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
@@ -60,7 +64,7 @@ impl Hub {
         tasks.add("listener", run);
         Self {
             address: format!("localhost:{port}").parse().unwrap(),
-            pin: Pin::of(authority.certificate()).unwrap(),
+            pin,
             revocations,
             entered,
             serving,
@@ -91,12 +95,8 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) async fn new() -> Self {
         let (clock, hands) = Clock::manual("2026-01-01T12:00:00Z".parse().unwrap());
-        let authority = Authority::create("link-ca", clock.wall()).unwrap();
         let memory = Memory::default();
-        let revocations = Revocations::default();
-        revocations.handle_record(None);
-        let authority = Arc::new(authority);
-        let hub = Hub::start(memory.clone(), authority, revocations, &clock).await;
+        let hub = Self::hub(&memory, &clock).await;
         let folder = tempfile::tempdir().unwrap();
         Self {
             memory,
@@ -106,6 +106,21 @@ impl Stage {
             home: Home::open(&folder.path().join("link")).unwrap(),
             folder,
         }
+    }
+
+    /// A hub of these records, as it starts at this moment.
+    async fn hub(memory: &Memory, clock: &Clock) -> Hub {
+        let authorities = authority::trusted(memory, clock.wall()).await.unwrap();
+        let revocations = Revocations::default();
+        revocations.handle_record(None);
+        Hub::start(memory.clone(), authorities, revocations, clock).await
+    }
+
+    /// Another hub in the place of the one that there is, which is handed out. It reads what is
+    /// kept now, and has another port.
+    pub(crate) async fn restart_hub(&mut self) -> Hub {
+        let next = Self::hub(&self.memory, &self.clock).await;
+        std::mem::replace(&mut self.hub, next)
     }
 
     pub(crate) async fn token(&self, name: &str) -> Token {

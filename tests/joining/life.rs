@@ -10,7 +10,7 @@ use host::{Shutdown, dial, websocket};
 use crate::hub::{Stage, node};
 
 /// Opens a link as this node, if the hub lets it.
-async fn open(stage: &Stage, identity: &Identity) -> bool {
+pub(crate) async fn open(stage: &Stage, identity: &Identity) -> bool {
     let (hub, tls) = (&stage.hub.address, identity.tls(&stage.clock).unwrap());
     let within = Duration::from_secs(5);
     let dialled = dial::secure(hub.address(), hub.name().clone(), tls, within).await;

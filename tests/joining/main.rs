@@ -6,4 +6,5 @@
 mod cluster; // with `holdfast up`, and the commands that people type
 mod hub; // a hub's port with joining behind it
 mod life; // a node's certificates from the first to the last
+mod takeover; // another authority takes over from the one that issues
 mod trust; // whom a node trusts, and when

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use host::listen::{self, Accepted, Listener, Reserved};
-use host::pki::{Authority, Wanted};
+use host::pki::Wanted;
 use host::quic;
 use host::{Clock, Shutdown, Tasks, Times};
 use jiff::SignedDuration;
@@ -24,7 +24,8 @@ use crate::epochs::Epochs;
 use crate::follow::Follow;
 use crate::hub::{Happenings, Hub};
 use crate::join::{
-    self, Desk, Entered, Happening, Linked, Revocations, Serving, Signer, authority, revoked,
+    self, Authorities, Desk, Entered, Happening, Linked, Revocations, Serving, Signer, authority,
+    revoked,
 };
 use crate::nodes::{self, Leases};
 use crate::notices::Notice;
@@ -140,7 +141,7 @@ pub async fn start(
 /// What everything in a hub stands on.
 struct Ground {
     client: Client,
-    authority: Arc<Authority>,
+    authorities: Authorities,
     serving: Arc<Serving>,
     revocations: Revocations,
     hub: Arc<Hub>,
@@ -163,19 +164,19 @@ impl Ground {
             clock: &clock,
             shutdown: tasks.shutdown(),
         };
-        let ask = async || authority::shared(&client, clock.wall()).await;
-        let authority = asking.until_there("the authority of links", ask).await;
-        let authority = Arc::new(authority.ok_or(Error::Stopped)?);
+        let ask = async || authority::trusted(&client, clock.wall()).await;
+        let authorities = asking.until_there("the authority of links", ask).await;
+        let authorities = authorities.ok_or(Error::Stopped)?;
         let ask = async || Epochs::open(client.clone(), clock.clone()).await;
         let epochs = asking.until_there("the epoch of the cluster", ask).await;
         let epochs = epochs.ok_or(Error::Stopped)?;
-        let serving = Serving::new(Arc::clone(&authority), config.wanted.clone(), &clock)?;
+        let serving = Serving::new(authorities.clone(), config.wanted.clone(), &clock)?;
         let times = Times::new(clock.clone());
         let policy = config.policy.clone();
         let (hub, happenings) = Hub::new(times, policy, epochs.now(), config.cache.clone());
         let ground = Self {
             client,
-            authority,
+            authorities,
             serving: Arc::new(serving),
             revocations: Revocations::default(),
             hub: Arc::new(hub.with_leases(config.leases)),
@@ -278,7 +279,7 @@ impl Ground {
             shutdown: self.shutdown.clone(),
             drain: config.drain,
         };
-        let signer = Signer::new(self.authority, config.certificate_life);
+        let signer = Signer::new(self.authorities, config.certificate_life);
         let desk = Desk::new(self.client, signer, self.revocations, self.clock);
         let desk = Arc::new(desk);
         let crowd = tasks.crowd("links", config.sessions_max);
@@ -316,7 +317,7 @@ fn enter(
     service: Service,
 ) -> impl Future<Output = ()> + Send {
     let entering = Box::pin(async move {
-        let entered = join::enter(accepted, &desk).await;
+        let entered = Box::pin(join::enter(accepted, &desk)).await;
         go_on(entered, "websocket", service)
     });
     // What the door needed is not kept for the length of a session.

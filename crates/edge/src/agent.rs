@@ -14,7 +14,7 @@ use tracing::{info, warn};
 use wire::frame::{Hello, Machine, REGISTER_NODE, Reason};
 use wire::session::{Ended, FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST};
 
-use crate::join::{Hub, Identity};
+use crate::join::{Hub, Identity, not_trusted};
 use crate::keep::Keep;
 use crate::reconnect::{Attempt, Lasted, Reconnect};
 use crate::status::Status;
@@ -227,7 +227,7 @@ impl Agent {
         let opened = dial::encrypted(tcp, hub.name().clone(), tls, CONNECT_TIME_MAX).await;
         let stream = opened.map_err(|error| match dial::nobody_answered(&error) {
             true => unreachable(hub, error.to_string()),
-            false => not_let_in(error.to_string()),
+            false => not_let_in(not_trusted(hub, error)),
         })?;
         let stream = Curt::new(stream).map_err(|error| unreachable(hub, error.to_string()))?;
         let let_in = websocket::connect(stream, hub.address());

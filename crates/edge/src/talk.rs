@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use wire::frame::{
     Bye, Class, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Weight, frames,
 };
-use wire::session::{Ended, RESUMES, Receiver, Task};
+use wire::session::{Ended, Receiver, Task};
 
 use crate::keep::{Begun, Keep, Stored};
 use crate::reconnect::Lasted;
@@ -246,7 +246,7 @@ where
         }
         let next = self.queue.pop_front();
         // What is there of a cut is stored when the disk has nothing else to do.
-        let next = next.or_else(|| self.receiver.flush().and_then(stored_task));
+        let next = next.or_else(|| self.receiver.flush().and_then(Stored::of));
         let Some(task) = next else { return };
         let Some(mut begun) = self.begun.take() else {
             return;
@@ -296,20 +296,11 @@ where
     }
 
     fn take_on(&mut self, task: Task) {
-        match task {
-            Task::Welcome(welcome) => {
-                self.greeted = Some(self.times.now());
-                let now = self.times.clock().wall();
-                self.status.welcomed(&welcome, now);
-                if welcome.features & RESUMES == 0 {
-                    // Nothing was delivered yet: this comes first.
-                    self.queue.push_back(Stored::NothingStaged);
-                }
-            }
-            // Nothing is reported and no stream is open yet.
-            Task::Reported(_) | Task::Stream { .. } => {}
-            stored => self.queue.extend(stored_task(stored)),
+        if let Task::Welcome(welcome) = &task {
+            self.greeted = Some(self.times.now());
+            self.status.welcomed(welcome, self.times.clock().wall());
         }
+        self.queue.extend(Stored::of(task));
     }
 
     /// A message that takes long to arrive is a sign of life. While nothing is read, since too much
@@ -320,22 +311,6 @@ where
             self.receiver.listen(self.times.now());
         }
         self.partial = partial;
-    }
-}
-
-fn stored_task(task: Task) -> Option<Stored> {
-    match task {
-        Task::Store(piece) => Some(Stored::Piece(piece)),
-        Task::Document {
-            number,
-            name,
-            bytes,
-        } => Some(Stored::Document {
-            number,
-            name,
-            bytes,
-        }),
-        Task::Reported(_) | Task::Stream { .. } | Task::Welcome(_) => None,
     }
 }
 

@@ -30,13 +30,13 @@ impl OnTcp for TcpStream {
 
 impl OnTcp for crate::listen::Stream {
     fn tcp(&self) -> &TcpStream {
-        self.get_ref().0
+        self.get_ref().get_ref()
     }
 }
 
 impl OnTcp for crate::dial::Secure {
     fn tcp(&self) -> &TcpStream {
-        self.get_ref().0
+        self.get_ref().0.get_ref()
     }
 }
 

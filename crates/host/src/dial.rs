@@ -18,9 +18,11 @@ use rustls::pki_types::ServerName;
 use socket2::SockRef;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
-use tokio_rustls::TlsConnector;
+use tokio_rustls::{Connect, TlsConnector};
 
+use crate::handshake::{self, Counted};
 use crate::listen::{Protocol, tune};
+use crate::pace::Pace;
 
 /// Addresses of one name that are tried. A name with more of them has the rest ignored.
 pub const ADDRESSES_MAX: usize = 8;
@@ -44,7 +46,7 @@ pub enum Packets {
 const SMALL_BYTES: u32 = 1200;
 
 /// An encrypted connection that we opened.
-pub type Secure = tokio_rustls::client::TlsStream<TcpStream>;
+pub type Secure = tokio_rustls::client::TlsStream<Counted<TcpStream>>;
 
 /// Opens a connection to `host:port` within a time, name resolution included.
 ///
@@ -87,7 +89,8 @@ async fn connect(address: SocketAddr, packets: Packets) -> io::Result<TcpStream>
     socket.connect(address).await
 }
 
-/// Opens an encrypted connection to `host:port` within a time; the peer must be `name`.
+/// Opens an encrypted connection to `host:port` within a time; the peer must be `name`. One that
+/// answers over a slow link has longer, as in [`encrypted`].
 pub async fn secure(
     address: &str,
     name: ServerName<'static>,
@@ -113,18 +116,23 @@ pub fn nobody_answered(error: &io::Error) -> bool {
     gone.contains(&error.kind())
 }
 
-/// Encrypts a connection that is open, within a time; the peer must be `name`.
+/// Encrypts a connection that is open, within a time; the peer must be `name`. A peer that answers
+/// over a slow link has longer, for as long as its answer comes.
 pub async fn encrypted(
     tcp: Stream,
     name: ServerName<'static>,
     tls: Arc<ClientConfig>,
     within: Duration,
 ) -> io::Result<Secure> {
-    let handshake = TlsConnector::from(tls).connect(name, tcp);
-    match timeout(within, handshake).await {
-        Ok(done) => done,
-        Err(_) => Err(late("the TLS handshake took too long")),
-    }
+    let began = Instant::now();
+    let handshake = TlsConnector::from(tls).connect(name, Counted::new(tcp));
+    let arrived = |connect: &Connect<_>| connect.get_ref().map_or(0, Counted::arrived);
+    let pace = Pace {
+        first: within,
+        longest: handshake::PACE.longest.max(within),
+        ..handshake::PACE
+    };
+    handshake::paced(handshake, pace, began, arrived).await
 }
 
 /// What both ends of a connection agreed to speak.

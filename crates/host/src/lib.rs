@@ -14,6 +14,7 @@ pub mod files; // folders, atomic writes, bounded reads, one process per folder
 pub mod secret; // random bytes, hashes, comparisons
 pub mod pki; // an authority, the certificates it issues, and what a peer's says
 pub mod tls; // certificates -> rustls configurations
+pub mod handshake; // a handshake -> a turn and its time
 pub mod listen; // a port -> accepted, authenticated connections
 pub mod curt; // a connection that ends at once when it is dropped without a goodbye
 pub mod dial; // an address -> a connection, plain or encrypted

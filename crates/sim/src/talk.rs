@@ -6,7 +6,7 @@ use std::time::Duration;
 use edge::keep::{Begun, Stored};
 use store::replica::Refusal;
 use wire::frame::{Bye, Delivery, Frame, Hello, MESSAGE_BYTES_MAX, Reason, frames};
-use wire::session::{Ended, RESUMES, Receiver, Task};
+use wire::session::{Ended, Receiver, Task};
 
 use crate::agent::{Died, Machine, Running};
 use crate::around::Around;
@@ -108,7 +108,7 @@ impl Talk {
                         around.seen.note("reported");
                         desk.told(reported);
                     }
-                    self.queue.extend(stored(task));
+                    self.queue.extend(Stored::of(task));
                 }
             }
             agent.keep.note_aside(self.receiver.aside());
@@ -128,7 +128,7 @@ impl Talk {
     ) -> Result<Option<Result<u64, Refusal>>, Died> {
         if self.storing.is_none() {
             let next = self.queue.pop_front();
-            let next = next.or_else(|| self.receiver.flush().and_then(stored));
+            let next = next.or_else(|| self.receiver.flush().and_then(Stored::of));
             let Some(next) = next else { return Ok(None) };
             self.storing = Some((next, around.now + machine.disk_delay));
         }
@@ -249,23 +249,6 @@ fn closed(ended: Ended, around: &mut Around) -> Closed {
         Ended::Told(bye) => Closed::Told(bye),
         Ended::Misbehaved(words) => panic!("the hub misbehaved: {words}"),
         Ended::Stuck(broken) => panic!("stuck: {broken}"),
-    }
-}
-
-fn stored(task: Task) -> Option<Stored> {
-    match task {
-        Task::Store(piece) => Some(Stored::Piece(piece)),
-        Task::Document {
-            number,
-            name,
-            bytes,
-        } => Some(Stored::Document {
-            number,
-            name,
-            bytes,
-        }),
-        Task::Welcome(welcome) if welcome.features & RESUMES == 0 => Some(Stored::NothingStaged),
-        Task::Reported(_) | Task::Stream { .. } | Task::Welcome(_) => None,
     }
 }
 

@@ -198,7 +198,15 @@ pub struct Issued {
     pub certificate: String,
     /// The certificate of the authority that issued it and the hubs', as PEM.
     pub ca: String,
+    /// Certificates of authorities that hubs may be of as well, while one takes over from another,
+    /// as PEM. At most [`BESIDE_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
 }
+
+/// Authorities that a node trusts beside the one that issued its certificate. An answer with more
+/// makes no sense.
+pub const BESIDE_MAX: usize = 4;
 
 /// The answer that says no.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

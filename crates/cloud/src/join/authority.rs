@@ -1,14 +1,17 @@
 //! The authority of links: one for all hubs, in a Secret; and what a hub shows under it.
+//!
+//! While one takes over from another ([`super::takeover`]) both are trusted, and one issues.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::pki::{Authority, Credential, Error, Leaf, Validity, Wanted};
+use host::pki::{Authority, Credential, Error, Leaf, Validity, Wanted, certificate_from_pem};
 use host::tls::{Introducing, Shown};
 use host::{Clock, Shutdown};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use rustls::ServerConfig;
+use rustls::pki_types::CertificateDer;
 use tracing::{error, info};
 
 use super::record::{Record, Resource};
@@ -17,9 +20,13 @@ use super::records::{RecordError, Records};
 /// The Secret that the authority of links is kept in.
 pub const LINK_CA: &str = "holdfast-link-ca";
 
-const COMMON_NAME: &str = "holdfast-link-ca";
-const CERTIFICATE: &str = "tls.crt";
-const KEY: &str = "tls.key";
+pub(super) const COMMON_NAME: &str = "holdfast-link-ca";
+pub(super) const CERTIFICATE: &str = "tls.crt";
+pub(super) const KEY: &str = "tls.key";
+/// The certificate of an authority that will take over.
+pub(super) const NEXT_CERTIFICATE: &str = "next.crt";
+/// The certificate of the authority that was before.
+pub(super) const OLD_CERTIFICATE: &str = "old.crt";
 
 /// Why there is no authority.
 #[derive(Debug, thiserror::Error)]
@@ -38,19 +45,66 @@ pub enum NoAuthority {
     Make(#[source] Error),
 }
 
+/// Who issues, and who is trusted beside it.
+#[derive(Clone)]
+pub struct Authorities {
+    issuing: Arc<Authority>,
+    beside: Vec<CertificateDer<'static>>,
+}
+
+impl Authorities {
+    /// The one that issues certificates of nodes and of hubs.
+    pub fn issuing(&self) -> &Authority {
+        &self.issuing
+    }
+
+    /// Those that are trusted beside it: the next one, or the one before.
+    pub fn beside(&self) -> &[CertificateDer<'static>] {
+        &self.beside
+    }
+
+    fn all(&self) -> Vec<CertificateDer<'static>> {
+        let issuing = self.issuing.certificate().clone();
+        [&[issuing], self.beside()].concat()
+    }
+}
+
+impl From<Arc<Authority>> for Authorities {
+    /// An authority alone.
+    fn from(issuing: Arc<Authority>) -> Self {
+        let beside = Vec::new();
+        Self { issuing, beside }
+    }
+}
+
 /// The authority that all hubs share. The first who asks makes it; of two at once, one is faster
 /// and the other takes that.
 pub async fn shared(records: &impl Records, now: Timestamp) -> Result<Authority, NoAuthority> {
+    read(&found(records, now).await?, now)
+}
+
+/// The same, with those that are trusted beside it.
+pub async fn trusted(records: &impl Records, now: Timestamp) -> Result<Authorities, NoAuthority> {
+    let record = found(records, now).await?;
+    Ok(Authorities {
+        issuing: Arc::new(read(&record, now)?),
+        beside: beside(&record)?,
+    })
+}
+
+/// The record of the authority, which is made if there is none.
+async fn found(records: &impl Records, now: Timestamp) -> Result<Record, NoAuthority> {
     for _ in 0..ATTEMPTS_MAX {
         let found = records.get(Resource::Secrets, LINK_CA).await;
         if let Some(record) = found.map_err(NoAuthority::Record)? {
-            return read(&record, now);
+            return Ok(record);
         }
         let authority = Authority::create(COMMON_NAME, now).map_err(NoAuthority::Make)?;
-        match records.create(&record(&authority)).await {
+        let record = record(&authority);
+        match records.create(&record).await {
             Ok(()) => {
                 info!(secret = LINK_CA, "made the authority of links");
-                return Ok(authority);
+                return Ok(record);
             }
             Err(RecordError::Conflict) => {}
             Err(error) => return Err(NoAuthority::Record(error)),
@@ -67,7 +121,8 @@ fn record(authority: &Authority) -> Record {
     record
 }
 
-fn read(record: &Record, now: Timestamp) -> Result<Authority, NoAuthority> {
+/// The authority of a record.
+pub(super) fn read(record: &Record, now: Timestamp) -> Result<Authority, NoAuthority> {
     let (Some(certificate), Some(key)) = (record.text(CERTIFICATE), record.text(KEY)) else {
         return Err(NoAuthority::Damaged(None));
     };
@@ -78,6 +133,16 @@ fn read(record: &Record, now: Timestamp) -> Result<Authority, NoAuthority> {
         true => Ok(authority),
         false => Err(NoAuthority::Expired(leaf.validity.not_after)),
     }
+}
+
+/// Those that a record says are trusted beside its authority. One that cannot be read is not passed
+/// over: nodes would be lost when it takes over.
+fn beside(record: &Record) -> Result<Vec<CertificateDer<'static>>, NoAuthority> {
+    let texts = [NEXT_CERTIFICATE, OLD_CERTIFICATE];
+    let texts = texts.iter().filter_map(|key| record.text(key));
+    let read = texts.map(|text| certificate_from_pem(text.as_bytes()));
+    let read: Result<Vec<_>, Error> = read.collect();
+    read.map_err(|error| NoAuthority::Damaged(Some(error)))
 }
 
 /// What a hub shows to nodes: a certificate that lives in memory and is renewed there.
@@ -108,14 +173,16 @@ pub enum CannotServe {
 impl Serving {
     /// A hub that is reached by the names and addresses in `wanted`.
     pub fn new(
-        authority: Arc<Authority>,
+        authorities: impl Into<Authorities>,
         wanted: Wanted,
         clock: &Clock,
     ) -> Result<Self, CannotServe> {
+        let authorities = authorities.into();
+        let authority = Arc::clone(&authorities.issuing);
         let (credential, validity) = issue(&authority, &wanted, clock.wall())?;
         let shown = Shown::new(&credential).map_err(CannotServe::Tls)?;
         let introducing = Introducing::new(shown.clone(), authority.certificate());
-        let tls = host::tls::server(introducing, authority.certificate(), clock);
+        let tls = host::tls::server_of(introducing, &authorities.all(), clock);
         let mut tls = tls.map_err(CannotServe::Tls)?;
         Arc::make_mut(&mut tls).max_fragment_size = Some(RECORD_BYTES_MAX);
         Ok(Self {

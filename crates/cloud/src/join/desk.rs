@@ -235,6 +235,7 @@ impl<R: Records> Desk<R> {
         Ok(Issued {
             certificate,
             ca: self.signer.authority_pem(),
+            beside: self.signer.beside_pem(),
         })
     }
 

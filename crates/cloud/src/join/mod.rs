@@ -12,6 +12,7 @@ mod client; // the same, in the cluster
 pub mod memory; // the same, for tests and the simulator
 pub mod token; // who may join, once
 pub mod authority; // the authority of links, shared by all hubs
+pub mod takeover; // another authority takes over, step by step
 pub mod signer; // a request -> a certificate of a node
 pub mod revoked; // which certificates are void
 pub mod claim; // who has a name
@@ -23,7 +24,7 @@ use std::net::SocketAddr;
 
 use wire::join::NodeName;
 
-pub use authority::{LINK_CA, Serving};
+pub use authority::{Authorities, LINK_CA, Serving};
 pub use desk::{Answer, Desk, Question};
 pub use door::{Entered, Linked, enter, enter_quic};
 pub use records::{RecordError, Records};

@@ -3,12 +3,12 @@
 //! Subject `O=system:nodes, CN=system:node:NAME`, no other names, for client authentication alone.
 //! It is issued by Holdfast's own authority, so it is worth nothing to the cluster itself.
 
-use std::sync::Arc;
-
-use host::pki::{Authority, BACKDATED, Error, Leaf, Request, Validity, Wanted};
+use host::pki::{BACKDATED, Error, Leaf, Request, Validity, Wanted};
 use jiff::{SignedDuration, Timestamp};
 use rustls::pki_types::CertificateDer;
 use wire::join::{NODES_GROUP, NodeName};
+
+use super::authority::Authorities;
 
 /// How long a node's certificate lives if nobody says otherwise.
 pub const LIFE: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -20,7 +20,7 @@ pub const LIFE_MIN: SignedDuration = SignedDuration::from_hours(2);
 /// Issues certificates of nodes.
 #[derive(Clone)]
 pub struct Signer {
-    authority: Arc<Authority>,
+    authorities: Authorities,
     life: SignedDuration,
 }
 
@@ -39,17 +39,23 @@ pub enum NotIssued {
 }
 
 impl Signer {
-    /// A signer of this authority whose certificates live for `life`, within the limits.
-    pub fn new(authority: Arc<Authority>, life: SignedDuration) -> Self {
+    /// A signer of the authority that issues. Certificates live for `life`, within the limits.
+    pub fn new(authorities: impl Into<Authorities>, life: SignedDuration) -> Self {
         Self {
-            authority,
+            authorities: authorities.into(),
             life: life.clamp(LIFE_MIN, LIFE_MAX),
         }
     }
 
     /// The authority's certificate as PEM.
     pub fn authority_pem(&self) -> String {
-        self.authority.certificate_pem()
+        self.authorities.issuing().certificate_pem()
+    }
+
+    /// The certificates of authorities that are trusted beside it, as PEM.
+    pub fn beside_pem(&self) -> Vec<String> {
+        let beside = self.authorities.beside().iter();
+        beside.map(|it| host::pki::certificate_pem(it)).collect()
     }
 
     /// Whether a request is for this node and nothing else.
@@ -96,7 +102,10 @@ impl Signer {
             user: node.user(),
             groups: vec![NODES_GROUP.to_owned()],
         };
-        let issued = self.authority.certify(request, &wanted, validity);
+        let issued = self
+            .authorities
+            .issuing()
+            .certify(request, &wanted, validity);
         let certificate = issued.map_err(NotIssued::Failed)?;
         Ok(host::pki::certificate_pem(&certificate))
     }
@@ -133,8 +142,10 @@ impl Peer {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use host::pki::Key;
+    use host::pki::{Authority, Key};
 
     fn now() -> Timestamp {
         "2026-01-01T12:00:00Z".parse().unwrap()

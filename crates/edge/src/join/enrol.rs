@@ -117,6 +117,14 @@ pub enum Failed {
         /// What is wrong.
         wrong: String,
     },
+    /// The hub's certificate is of an authority that we do not know: another one took over while
+    /// this node was away, or somebody is in between. Nothing was sent to it.
+    #[error(
+        "the hub at {0} has a certificate of an authority that this node does not know. If the \
+         hubs' authority was replaced, make a token with `holdfast token create` and start with \
+         --token-file and the --ca-hash that it prints"
+    )]
+    Stranger(String),
     /// The hub said no. Asking again is of no use.
     #[error("the hub refused ({status}): {words}")]
     Refused {
@@ -141,7 +149,8 @@ pub enum Failed {
     /// Our certificate is over: there is nothing to renew it with.
     #[error(
         "the certificate of node {node} expired at {at}; what is on disk is still served. Make a \
-         token with `holdfast token create --node {node}` and start with --token-file"
+         token with `holdfast token create --node {node}` and start with --token-file and the \
+         --ca-hash that it prints"
     )]
     Expired {
         /// The node.
@@ -172,6 +181,7 @@ impl Failed {
             Self::Unreachable { .. }
             | Self::Later { .. }
             | Self::BadAnswer(_)
+            | Self::Stranger(_)
             | Self::WrongTime { .. } => false,
             Self::Untrusted { .. }
             | Self::Refused { .. }
@@ -213,7 +223,7 @@ pub async fn join(home: &Home, joining: &Joining, clock: &Clock) -> Result<Ident
     };
     let tls = tls::pinned_client(joining.pin, clock).map_err(HomeError::Tls)?;
     let issued = ask_any(&joining.hubs, JOIN_PATH, &request, tls).await?;
-    let identity = Identity::of_issued(&key, &joining.node, &issued, joining.pin)?;
+    let identity = Identity::of_issued(&key, &joining.node, &issued, &[joining.pin])?;
     home.keep(&identity)?;
     home.note_token(&joining.token)?;
     info!(node = %identity.node, until = %identity.validity.not_after, "joined");
@@ -262,7 +272,7 @@ pub async fn renew(
     let csr = key.request(&user, NODES_GROUP).map_err(HomeError::Pki)?;
     let tls = identity.tls(clock)?;
     let issued = ask_any(hubs, RENEW_PATH, &RenewRequest { csr }, tls).await?;
-    let next = Identity::of_issued(&key, &identity.node, &issued, identity.pin()?)?;
+    let next = Identity::of_issued(&key, &identity.node, &issued, &identity.pins()?)?;
     home.keep(&next)?;
     info!(node = %next.node, until = %next.validity.not_after, "renewed the certificate");
     Ok(next)
@@ -362,7 +372,16 @@ fn unreachable(hub: &Hub, error: io::Error) -> Failed {
             },
             None => Failed::Unreachable { hub, source: error },
         },
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => Failed::Stranger(hub),
         _ => Failed::Unreachable { hub, source: error },
+    }
+}
+
+/// Why TLS does not take a hub, in words that say what to do where that is known.
+pub(crate) fn not_trusted(hub: &Hub, error: io::Error) -> String {
+    match unreachable(hub, error) {
+        Failed::Unreachable { source, .. } => source.to_string(),
+        known => known.to_string(),
     }
 }
 

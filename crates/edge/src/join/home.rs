@@ -1,6 +1,6 @@
-//! Key, certificate and authority on the node's disk.
+//! Key, certificate and authorities on the node's disk.
 //!
-//! The three are one file that is replaced in one step: whoever looks, also after a power cut,
+//! They are one file that is replaced in one step: whoever looks, also after a power cut,
 //! finds an identity that fits together. A key that waits for its certificate has a file of its
 //! own, so that a node which lost the answer asks again with the same key.
 
@@ -15,7 +15,7 @@ use host::{Clock, secret};
 use jiff::Timestamp;
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
-use wire::join::{Issued, NODES_GROUP, NodeName, Token};
+use wire::join::{BESIDE_MAX, Issued, NODES_GROUP, NodeName, Token};
 
 use super::schedule::{self, Standing};
 
@@ -27,7 +27,8 @@ pub struct Identity {
     /// When its certificate is valid.
     pub validity: Validity,
     credential: Credential,
-    authority: CertificateDer<'static>,
+    /// Whom we trust: the one that issued the certificate, and those beside it.
+    authorities: Vec<CertificateDer<'static>>,
 }
 
 /// Why what is on disk, or what a hub sent, cannot be used.
@@ -48,28 +49,40 @@ pub enum HomeError {
     /// The certificate is not the one that was asked for.
     #[error("the hub issued another certificate than was asked for")]
     OtherCertificate,
-    /// The authority is not the one that we trust.
-    #[error("the hub named another authority than the one with pin {0}")]
+    /// The authority is none that we trust.
+    #[error("the hub named an authority that this node does not trust, with pin {0}")]
     OtherAuthority(Pin),
+    /// There are more authorities than make sense.
+    #[error("the hub named more than {BESIDE_MAX} further authorities")]
+    TooManyAuthorities,
     /// TLS cannot use it.
     #[error("the certificate cannot be used for TLS")]
     Tls(#[from] tls::Error),
 }
 
 impl Identity {
-    /// What a hub issued for a key, if it is what was asked for.
+    /// What a hub issued for a key, if it is what was asked for. We trust the authority that issued
+    /// it already; those beside it are trusted since that one says so.
     pub(super) fn of_issued(
         key: &Key,
         node: &NodeName,
         issued: &Issued,
-        pin: Pin,
+        trusted: &[Pin],
     ) -> Result<Self, HomeError> {
         let authority = pki::certificate_from_pem(issued.ca.as_bytes())?;
-        if Pin::of(&authority)? != pin {
+        let pin = Pin::of(&authority)?;
+        if !trusted.contains(&pin) {
             return Err(HomeError::OtherAuthority(pin));
         }
+        if issued.beside.len() > BESIDE_MAX {
+            return Err(HomeError::TooManyAuthorities);
+        }
+        let mut authorities = vec![authority];
+        for beside in &issued.beside {
+            authorities.push(pki::certificate_from_pem(beside.as_bytes())?);
+        }
         let certificate = pki::certificate_from_pem(issued.certificate.as_bytes())?;
-        let identity = Self::new(key, certificate, authority)?;
+        let identity = Self::new(key, certificate, authorities)?;
         match identity.node == *node {
             true => Ok(identity),
             false => Err(HomeError::OtherCertificate),
@@ -79,7 +92,7 @@ impl Identity {
     fn new(
         key: &Key,
         certificate: CertificateDer<'static>,
-        authority: CertificateDer<'static>,
+        authorities: Vec<CertificateDer<'static>>,
     ) -> Result<Self, HomeError> {
         let leaf = Leaf::read(&certificate)?;
         let node = NodeName::of_user(&leaf.common_name).ok_or(HomeError::OtherCertificate)?;
@@ -90,13 +103,23 @@ impl Identity {
             node,
             validity: leaf.validity,
             credential: key.certified(certificate)?,
-            authority,
+            authorities,
         })
     }
 
-    /// The pin of the authority that we trust.
+    /// The pin of the authority that issued our certificate.
     pub fn pin(&self) -> Result<Pin, HomeError> {
-        Ok(Pin::of(&self.authority)?)
+        let first = self
+            .authorities
+            .first()
+            .ok_or(HomeError::OtherCertificate)?;
+        Ok(Pin::of(first)?)
+    }
+
+    /// The pins of all authorities that we trust, that one first.
+    pub fn pins(&self) -> Result<Vec<Pin>, HomeError> {
+        let pins = self.authorities.iter().map(|it| Pin::of(it));
+        Ok(pins.collect::<Result<_, _>>()?)
     }
 
     /// How the certificate stands now.
@@ -111,7 +134,7 @@ impl Identity {
     pub fn tls(&self, clock: &Clock) -> Result<Arc<ClientConfig>, HomeError> {
         let key = self.credential.key.clone_key().into();
         let party = Party {
-            servers: vec![self.authority.clone()],
+            servers: self.authorities.clone(),
             own: Some((vec![self.credential.certificate.clone()], key)),
             protocols: vec![HTTP1.to_vec()],
         };
@@ -121,9 +144,9 @@ impl Identity {
     }
 
     fn pem(&self) -> String {
-        let authority = pki::certificate_pem(&self.authority);
-        let certificate = self.credential.certificate_pem();
-        [self.credential.key_pem(), certificate, authority].concat()
+        let authorities = self.authorities.iter().map(|it| pki::certificate_pem(it));
+        let own = [self.credential.key_pem(), self.credential.certificate_pem()];
+        own.into_iter().chain(authorities).collect()
     }
 }
 
@@ -215,28 +238,36 @@ impl Home {
     }
 }
 
-/// The three blocks of the file: key, certificate, authority.
+/// The blocks of the file: key, certificate, and the authorities, at least one.
 fn read(bytes: &[u8]) -> Option<Identity> {
     let text = str::from_utf8(bytes).ok()?;
-    let ends = text.match_indices("-----END ").map(|(at, _)| at);
-    let ends = ends.map(|at| text[at..].find('\n').map(|line| at + line + 1));
-    let ends: Vec<usize> = ends.collect::<Option<_>>()?;
-    let [first, second, third] = ends[..] else {
+    let mut rest = text;
+    let mut blocks = Vec::new();
+    while !rest.is_empty() && blocks.len() <= BLOCKS_MAX {
+        let end = rest.find("-----END ")?;
+        let end = end + rest[end..].find('\n')? + 1;
+        blocks.push(&rest.as_bytes()[..end]);
+        rest = &rest[end..];
+    }
+    let [key, certificate, authorities @ ..] = &blocks[..] else {
         return None;
     };
-    if third != text.len() {
+    if authorities.is_empty() || blocks.len() > BLOCKS_MAX {
         return None;
     }
-    let key = Key::from_pem(&bytes[..first]).ok()?;
-    let certificate = pki::certificate_from_pem(&bytes[first..second]).ok()?;
-    let authority = pki::certificate_from_pem(&bytes[second..]).ok()?;
-    Identity::new(&key, certificate, authority).ok()
+    let key = Key::from_pem(key).ok()?;
+    let certificate = pki::certificate_from_pem(certificate).ok()?;
+    let authorities = authorities.iter().map(|it| pki::certificate_from_pem(it));
+    let authorities = authorities.collect::<Result<_, _>>().ok()?;
+    Identity::new(&key, certificate, authorities).ok()
 }
 
+/// Key, certificate, the authority that issued it, and those beside it.
+const BLOCKS_MAX: usize = 3 + BESIDE_MAX;
 const IDENTITY: &str = "identity.pem";
 const PENDING: &str = "pending.key";
 const TOKEN: &str = "joined-with";
 
-/// An identity has about two thousand bytes.
+/// An identity has about two thousand bytes, and one more certificate seven hundred.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 const TOKEN_ID_BYTES_MAX: u64 = 64;

@@ -9,6 +9,7 @@ pub mod home; // key, certificate and authority on disk
 pub mod enrol; // a token, or a certificate -> the next certificate
 pub mod rotation; // the next certificate, again and again
 
+pub(crate) use enrol::not_trusted;
 pub use enrol::{Failed, Hub, Joining, join, join_until, renew};
 pub use home::{Home, HomeError, Identity};
 pub use rotation::Rotation;

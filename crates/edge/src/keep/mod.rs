@@ -13,7 +13,7 @@ use wire::digest::{Digest, Sum, content_hash};
 use wire::documents::TOLD_MAX;
 use wire::frame::{Asides, Holding, Noted, STAGED_MAX, Staged};
 use wire::inbox::{self, Complete, Held, Piece, Replaced};
-use wire::session::Kept;
+use wire::session::{Kept, RESUMES, Task};
 
 use crate::status;
 
@@ -52,6 +52,28 @@ pub enum Stored {
     },
     /// Nothing that is staged is of use: the hub does not know of it.
     NothingStaged,
+}
+
+impl Stored {
+    /// What a task of a session asks of the disk, if anything.
+    pub fn of(task: Task) -> Option<Self> {
+        match task {
+            Task::Store(piece) => Some(Self::Piece(piece)),
+            Task::Document {
+                number,
+                name,
+                bytes,
+            } => Some(Self::Document {
+                number,
+                name,
+                bytes,
+            }),
+            // Nothing was delivered yet: this comes first.
+            Task::Welcome(welcome) if welcome.features & RESUMES == 0 => Some(Self::NothingStaged),
+            // Nothing is reported and no stream is open yet.
+            Task::Reported(_) | Task::Stream { .. } | Task::Welcome(_) => None,
+        }
+    }
 }
 
 /// A cut that is being stored piece by piece.

@@ -1,8 +1,8 @@
 //! A port -> accepted, authenticated connections.
 //!
-//! Sockets live here and in `dial`. A connection gets a place in a bounded crowd, five seconds
-//! for its TLS handshake, and then a task of its own. What a peer does wrong before that ends its
-//! own connection and nothing else.
+//! Sockets live here and in `dial`. A connection gets a place in a bounded crowd, some time for its
+//! TLS handshake (see [`crate::handshake`]), and then a task of its own. What a peer does wrong
+//! before that ends its own connection and nothing else.
 
 #![expect(
     clippy::disallowed_types,
@@ -22,22 +22,15 @@ use rustix::net::sockopt;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
-use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
+use crate::handshake::{Counted, Handshakes};
 use crate::shutdown::Shutdown;
 use crate::tasks::Crowd;
-
-/// How long a peer has to finish its TLS handshake.
-pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
-
-/// How many handshakes run at once. Others wait within their five seconds, so that a storm of
-/// reconnecting clients costs each a moment and not all of them their handshake.
-pub const HANDSHAKES_MAX: usize = 512;
+use crate::tls::lean::{self, Accepting, Lean};
 
 /// An encrypted connection.
-pub type Stream = tokio_rustls::server::TlsStream<TcpStream>;
+pub type Stream = Lean<Counted<TcpStream>>;
 
 /// A connection that finished its handshake.
 pub struct Accepted {
@@ -183,8 +176,8 @@ impl Listener {
         F: Future<Output = ()> + Send + 'static,
     {
         let door = Door {
-            tls: tls.into(),
-            handshakes: Arc::new(Semaphore::new(HANDSHAKES_MAX)),
+            tls,
+            handshakes: Handshakes::new(),
         };
         let mut pause = Pause::default();
         let mut stop = pin!(shutdown.triggered());
@@ -220,32 +213,28 @@ impl Listener {
 /// What stands between a connection and its session.
 #[derive(Clone)]
 struct Door {
-    tls: TlsAcceptor,
-    handshakes: Arc<Semaphore>,
+    tls: Arc<ServerConfig>,
+    handshakes: Handshakes,
 }
 
 impl Door {
     async fn enter(self, tcp: TcpStream, remote: SocketAddr) -> Option<Accepted> {
-        let handshake = async {
-            let _turn = self.handshakes.acquire().await.map_err(io::Error::other)?;
-            tune(&tcp)?;
-            self.tls.accept(tcp).await
-        };
-        let stream = match tokio::time::timeout(HANDSHAKE_TIME_MAX, handshake).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => {
+        if let Err(error) = tune(&tcp) {
+            debug!(%remote, %error, "connection lost before its TLS handshake");
+            return None;
+        }
+        let begin = || lean::accept(Counted::new(tcp), self.tls);
+        let arrived = |accepting: &Accepting<_>| accepting.get_ref().map_or(0, Counted::arrived);
+        let stream = match self.handshakes.shake(begin, arrived).await {
+            Ok(stream) => stream,
+            Err(error) => {
                 debug!(%remote, %error, "TLS handshake failed");
                 return None;
             }
-            Err(_) => {
-                debug!(%remote, "TLS handshake took too long");
-                return None;
-            }
         };
-        let (_, session) = stream.get_ref();
-        let peer = session.peer_certificates().and_then(<[_]>::first);
+        let peer = stream.peer_certificates().and_then(<[_]>::first);
         let peer = peer.map(|certificate| certificate.clone().into_owned());
-        let protocol = Protocol::of(session.alpn_protocol());
+        let protocol = Protocol::of(stream.alpn_protocol());
         Some(Accepted {
             stream,
             peer,

@@ -5,6 +5,7 @@ use tokio_rustls::TlsConnector;
 
 use super::*;
 use crate::clock::Clock;
+use crate::handshake::TURN_TIME_MAX;
 use crate::pki::{Authority, Credential, Leaf, Wanted};
 use crate::tasks::Tasks;
 use crate::tls::{self, Shown};
@@ -133,7 +134,7 @@ async fn a_peer_that_is_silent_or_speaks_no_tls_is_closed_and_disturbs_nobody() 
     plain.read_to_end(&mut rest).await.ok();
     assert_eq!(server.greeting(None).await.unwrap(), "nobody Http2");
     let mut silent = silent;
-    let closed = tokio::time::timeout(HANDSHAKE_TIME_MAX * 2, silent.read_to_end(&mut rest)).await;
+    let closed = tokio::time::timeout(TURN_TIME_MAX * 2, silent.read_to_end(&mut rest)).await;
     closed.expect("closed after five seconds").ok();
     server.stop().await;
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime};
 use rustls::pki_types::CertificateDer;
-use tokio::sync::Semaphore;
 use tracing::debug;
 
 use super::{ALPN, NotUsable, Stream, transport};
-use crate::listen::{Error, HANDSHAKE_TIME_MAX, HANDSHAKES_MAX};
+use crate::handshake::Handshakes;
+use crate::listen::Error;
 use crate::shutdown::Shutdown;
 use crate::tasks::Crowd;
 
@@ -69,7 +69,7 @@ impl Listener {
         let endpoint = self
             .endpoint(&tls)
             .map_err(|error| Error::of(address, error))?;
-        let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+        let handshakes = Handshakes::new();
         let mut stop = pin!(shutdown.triggered());
         loop {
             let incoming = tokio::select! {
@@ -127,23 +127,23 @@ fn config(tls: &rustls::ServerConfig) -> Result<ServerConfig, NotUsable> {
     Ok(config)
 }
 
-/// A connection has as long for its handshake and its first word as one over TCP for its handshake.
-async fn enter(incoming: Incoming, handshakes: Arc<Semaphore>) -> Option<Accepted> {
+/// How much of a handshake arrives cannot be seen here. It has as long, with the first word, as one
+/// over TCP of which so many bytes have arrived.
+const HANDSHAKE_BYTES: usize = 4096;
+
+async fn enter(incoming: Incoming, handshakes: Handshakes) -> Option<Accepted> {
     let remote = incoming.remote_address();
-    let open = async {
-        let _turn = handshakes.acquire().await.map_err(io::Error::other)?;
-        let connection = incoming.accept()?.await?;
-        let both = connection.accept_bi().await?;
-        Ok::<_, io::Error>((connection, both))
+    let open = || {
+        Box::pin(async {
+            let connection = incoming.accept()?.await?;
+            let both = connection.accept_bi().await?;
+            Ok::<_, io::Error>((connection, both))
+        })
     };
-    let (connection, both) = match tokio::time::timeout(HANDSHAKE_TIME_MAX, open).await {
-        Ok(Ok(open)) => open,
-        Ok(Err(error)) => {
+    let (connection, both) = match handshakes.shake(open, |_| HANDSHAKE_BYTES).await {
+        Ok(open) => open,
+        Err(error) => {
             debug!(%remote, %error, "QUIC handshake failed");
-            return None;
-        }
-        Err(_) => {
-            debug!(%remote, "QUIC handshake took too long");
             return None;
         }
     };

@@ -1,5 +1,6 @@
 //! Certificates -> rustls configurations: TLS 1.2 and 1.3, with an optional client certificate.
 
+pub mod lean; // the server's end of a connection, which holds no buffer while it rests
 mod pinned; // a server that is known by the pin of its authority alone
 #[cfg(test)]
 mod tests;
@@ -81,13 +82,19 @@ pub fn server(
     clients: &CertificateDer<'static>,
     clock: &Clock,
 ) -> Result<Arc<ServerConfig>, Error> {
-    let verifier = WebPkiClientVerifier::builder_with_provider(
-        roots(std::slice::from_ref(clients))?,
-        provider(),
-    )
-    .allow_unauthenticated()
-    .build()
-    .map_err(refused)?;
+    server_of(shown, std::slice::from_ref(clients), clock)
+}
+
+/// The same with clients of several authorities.
+pub fn server_of(
+    shown: Arc<dyn ResolvesServerCert>,
+    clients: &[CertificateDer<'static>],
+    clock: &Clock,
+) -> Result<Arc<ServerConfig>, Error> {
+    let verifier = WebPkiClientVerifier::builder_with_provider(roots(clients)?, provider())
+        .allow_unauthenticated()
+        .build()
+        .map_err(refused)?;
     let mut config = ServerConfig::builder_with_details(provider(), time(clock))
         .with_safe_default_protocol_versions()
         .map_err(refused)?

@@ -110,7 +110,7 @@ fn ahead() -> Sender {
         reached: Some(version(9)),
         scopes: scopes.clone(),
         objects: 1,
-        digest: digest(&pods(), [&held].into_iter()),
+        digest: digest(&pods(), [&held]),
     };
     let welcome = Welcome {
         protocol: 1,
@@ -188,7 +188,7 @@ fn one_that_was_told_of_another_history_is_asked_before_it_is_sent_more() {
     source.put("q", 12);
     assert_eq!(said(&mut sender, &source), ["ask None"]);
     let held = header("p", 6);
-    let buckets = difference::buckets(&pods(), [&held].into_iter(), 0);
+    let buckets = difference::buckets(&pods(), [&held], 0);
     tell(&mut sender, &source, Told::Buckets(buckets));
     assert_eq!(said(&mut sender, &source), ["ask Some([0])"]);
     let entry = difference::Entry::of(&pods(), &held);
@@ -220,12 +220,12 @@ fn what_a_heartbeat_found_to_be_wrong_is_not_asked_for_twice() {
     assert_eq!(said(&mut sender, &source), [""; 0]);
     source.put("p", 8);
     let held = header("p", 6);
-    let holds = Some(digest(&pods(), [&held].into_iter()));
+    let holds = Some(digest(&pods(), [&held]));
     let ping = Frame::Ping { number: 1, holds };
     sender.take(ping, &source, NOW).unwrap();
     let asked = said(&mut sender, &source);
     assert_eq!(asked.last().unwrap(), "ask None");
-    let buckets = difference::buckets(&pods(), [&held].into_iter(), 0);
+    let buckets = difference::buckets(&pods(), [&held], 0);
     tell(&mut sender, &source, Told::Buckets(buckets));
     assert_eq!(said(&mut sender, &source), ["ask Some([0])"]);
     source.put("q", 12);

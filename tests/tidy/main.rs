@@ -1,5 +1,7 @@
 //! The rules of the house, as tests: each names the files that break it.
 
+mod ignored; // what a plain run leaves out is run by CI
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
@@ -220,7 +222,7 @@ fn nothing_speaks_of_one_machine_or_of_a_registry() {
     ];
     let mut broken = Broken::default();
     for (path, text) in source_files() {
-        if path == "tests/tidy.rs" {
+        if path == "tests/tidy/main.rs" {
             continue; // the words above
         }
         for (number, line) in lines(&text) {
