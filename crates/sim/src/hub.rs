@@ -21,6 +21,7 @@ use wire::session::Happening;
 use crate::around::Around;
 use crate::follow::{Follow, With};
 use crate::objects;
+use crate::owners::Publishing;
 use crate::records::{Shelf, at_once};
 use crate::release::Release;
 use crate::server;
@@ -54,6 +55,7 @@ pub(crate) struct Running {
     later: Vec<Follow>,
     pub(crate) sessions: BTreeMap<u64, Session>,
     witnesses: Witnesses,
+    pub(crate) publishing: Publishing,
     rewound: bool,
     /// Whether it knows a history of the cluster that is not the one that goes on.
     pub(crate) outdated: bool,
@@ -143,6 +145,7 @@ impl Place {
             later: follow(second),
             sessions: BTreeMap::new(),
             witnesses: Witnesses::default(),
+            publishing: Publishing::new(around.chance.number()),
             rewound: false,
             outdated: false,
             looks_at: around.now + LOOK_EVERY,
@@ -163,6 +166,9 @@ impl Running {
         }
         self.serve(around);
         self.see_to(around);
+        if around.healed || around.chance.one_in(8) {
+            self.publish(&around.records.clone());
+        }
     }
 
     /// Everything that is known of the cluster comes to an end at once.
@@ -273,6 +279,7 @@ impl Running {
         for (_, session) in std::mem::take(&mut self.sessions) {
             session.send_away(self, around);
         }
+        self.unpublish(&around.records);
     }
 
     /// What happened in sessions, and what followers saw: the clerk's work.
@@ -341,11 +348,6 @@ impl Running {
     /// Tells others of what happened in a session.
     pub(crate) fn happened(&self, node: &Arc<str>, happening: Happening) {
         self.hub.happened(node, happening);
-    }
-
-    /// What each node's session here has as its number.
-    pub(crate) fn numbers(&self) -> BTreeMap<Arc<str>, u64> {
-        self.hub.sessions().all().into_iter().collect()
     }
 
     pub(crate) fn number(&self) -> usize {

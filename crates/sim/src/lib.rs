@@ -18,6 +18,7 @@ mod release; // what several releases at once can do, and make
 mod around; // what all processes share
 mod follow; // a hub that follows one resource
 mod hub; // a hub
+mod owners; // what hubs know of each other's sessions
 mod session; // a hub's end of a link
 mod disk; // a disk that dies at a chosen place
 mod agent; // an agent

@@ -87,7 +87,6 @@ impl World {
         for hub in &mut self.hubs {
             hub.turn(&mut self.around);
         }
-        self.publish();
         let mut running = self.hubs.iter().filter_map(|hub| hub.running.as_ref());
         if running.all(|hub| !hub.outdated) {
             self.around.cluster.held_up = false;
@@ -97,21 +96,5 @@ impl World {
             machine.check(&mut self.around);
         }
         self.around.sweep();
-    }
-
-    /// Hubs read of each other's sessions: the highest number has the node.
-    fn publish(&mut self) {
-        if !self.around.healed && !self.around.chance.one_in(8) {
-            return;
-        }
-        for (one, other) in [(0, 1), (1, 0)] {
-            let (Some(here), Some(there)) = (&self.hubs[one].running, &self.hubs[other].running)
-            else {
-                continue;
-            };
-            for (node, number) in there.numbers() {
-                here.hub.sessions().elsewhere(&node, number);
-            }
-        }
     }
 }
