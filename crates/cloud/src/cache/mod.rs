@@ -286,11 +286,19 @@ impl Cache {
         self.known(resource)?.header(name)
     }
 
-    /// An object's bytes as they are now, if they are kept.
+    /// An object's bytes as they are now, if they are kept. Who looks at many does not push aside
+    /// what nodes ask for.
     pub fn object(&self, resource: &Resource, name: &ObjectName) -> Option<(Arc<Header>, Bytes)> {
         let header = self.header(resource, name)?;
-        let bytes = self.bytes(resource, &header)?;
+        let recent = self.recent.lock().take(resource, &header);
+        let bytes = recent.or_else(|| self.unpack(self.known(resource)?, &header))?;
         Some((header, bytes))
+    }
+
+    /// Whether there is an object of this name.
+    pub fn has(&self, resource: &Resource, name: &ObjectName) -> bool {
+        let table = self.known(resource);
+        table.is_some_and(|table| table.row(name).is_some())
     }
 
     /// Somebody needs an object's bytes from now on. Who asks twice must release twice.
@@ -351,24 +359,28 @@ impl Cache {
         self.tables.get_mut(resource)
     }
 
-    /// The bytes of any version that is still known.
+    /// The bytes of any version that is still known. They may be asked for again soon.
     fn unpacked(&self, table: &Table, header: &Header) -> Option<Bytes> {
         let resource = &table.resource;
         if let Some(bytes) = self.recent.lock().take(resource, header) {
             return Some(bytes);
         }
+        let bytes = self.unpack(table, header)?;
+        self.recent.lock().put(resource, header, bytes.clone());
+        Some(bytes)
+    }
+
+    fn unpack(&self, table: &Table, header: &Header) -> Option<Bytes> {
         let row = table.row(&header.name)?;
         let newest = row.header(&header.name);
         if newest.uid != header.uid {
             return None;
         }
         let bytes = row.packed.as_ref()?.open()?;
-        let bytes = match newest.version == header.version {
-            true => bytes,
-            false => self.past.open(resource, header, bytes)?,
-        };
-        self.recent.lock().put(resource, header, bytes.clone());
-        Some(bytes)
+        match newest.version == header.version {
+            true => Some(bytes),
+            false => self.past.open(&table.resource, header, bytes),
+        }
     }
 }
 

@@ -296,14 +296,22 @@ impl Hub {
     /// A list took the place of what was known.
     fn listed(&self, resource: &Resource) {
         self.input(resource, Input::Frozen);
-        let headers = self.cache.read().headers(resource, &[Scope::all()]);
-        for header in &headers {
-            let changed = self.put(resource, header);
-            self.heed(&changed);
+        let mut last: Option<ObjectName> = None;
+        while self.views.read().reads(resource) {
+            let page = self
+                .cache
+                .read()
+                .page(resource, &Scope::all(), last.as_ref());
+            let Some(header) = page.last() else { break };
+            last = Some(header.name.clone());
+            for header in &page {
+                let changed = self.put(resource, header);
+                self.heed(&changed);
+            }
         }
-        let known: BTreeSet<&ObjectName> = headers.iter().map(|header| &header.name).collect();
         let before = self.views.read().names(resource);
-        for name in before.iter().filter(|name| !known.contains(name)) {
+        let gone = |name: &&ObjectName| !self.cache.read().has(resource, name);
+        for name in before.iter().filter(gone) {
             let changed = self.views.write().delete(resource, name);
             self.heed(&changed);
         }
