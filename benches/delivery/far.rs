@@ -121,7 +121,7 @@ pub(crate) async fn behind(table: &mut Table) {
 /// The link is cut for 20 s; meanwhile 50 services change and 20 go.
 pub(crate) async fn cut(table: &mut Table) {
     for (way, words) in [
-        (Way::Silent, "nothing is said, what was sent arrives later"),
+        (Way::Silent, "nothing passes and nobody is told"),
         (Way::Broken, "connections break, new ones are refused"),
     ] {
         let (mut times, mut bytes) = (Vec::new(), Vec::new());
