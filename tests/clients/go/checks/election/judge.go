@@ -92,10 +92,17 @@ func (w *witness) take(event watch.Event) {
 	}
 }
 
-// reach waits for a version.
+// reach waits for a version. It need not be the last: a renewal that a candidate has given up may
+// still be carried out by a server that is busy.
 func (w *witness) reach(version string) error {
-	return w.until("version "+version, func(lease *coordinationv1.Lease) bool {
-		return lease.ResourceVersion == version
+	told := 0
+	return w.until("version "+version, func(*coordinationv1.Lease) bool {
+		for ; told < len(w.leases); told++ {
+			if w.leases[told].ResourceVersion == version {
+				return true
+			}
+		}
+		return false
 	})
 }
 
@@ -106,6 +113,16 @@ func (w *witness) renewed(leader *candidate) error {
 		renewed := *spec.HolderIdentity == leader.name && spec.RenewTime.After(spec.AcquireTime.Time)
 		return renewed || !leader.leads()
 	})
+}
+
+// last says what was told last, and what was wrong with it.
+func (w *witness) last() string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if len(w.leases) == 0 {
+		return fmt.Sprintf("nothing (%v)", w.err)
+	}
+	return fmt.Sprintf("version %s (%v)", w.leases[len(w.leases)-1].ResourceVersion, w.err)
 }
 
 // until waits until the last state that was told is so.
@@ -122,7 +139,7 @@ func (w *witness) until(what string, so func(*coordinationv1.Lease) bool) error 
 		select {
 		case <-w.told:
 		case <-late:
-			return fmt.Errorf("the watch of the lease did not tell of %s", what)
+			return fmt.Errorf("the watch of the lease did not tell of %s, only of %s", what, w.last())
 		}
 	}
 }
