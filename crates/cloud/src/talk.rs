@@ -268,6 +268,9 @@ where
             Ok::<(), Ended>(())
         })?;
         self.tell(happenings);
+        if self.sender.wants_view() {
+            self.bell.ring(Word::View);
+        }
         let pong = self.pong.take();
         self.desk.looks(&self.node, &self.sender);
         if !message.is_empty() || pong.is_some() {

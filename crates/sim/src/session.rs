@@ -242,7 +242,7 @@ impl Talk {
         if words.has(Word::Progress) {
             self.sender.tell_progress();
         }
-        if words.has(Word::View) {
+        if words.has(Word::View) || self.sender.wants_view() {
             self.sender.view(&hub.hub.view(&self.node));
             if let Some(documents) = hub.hub.documents(&self.node) {
                 self.sender.documents(&documents);

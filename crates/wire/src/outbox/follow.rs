@@ -181,6 +181,11 @@ impl Follow {
         (!busy && !open && whole).then_some((self.standing.as_ref(), &self.held))
     }
 
+    /// What it holds, up to date or not, and is not ending.
+    pub(super) fn in_hand(&self) -> impl Iterator<Item = &Scope> {
+        self.held.iter().chain(&self.doubtful)
+    }
+
     /// The scopes that it holds, or starts with.
     pub(super) fn present(&self) -> impl Iterator<Item = &Scope> {
         let starting = self.starting.iter().map(|starting| &starting.scope);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use object::{Header, Resource, Scope, Version};
 
+use super::follow::Follow;
 use super::{Flying, Item, Outbox};
 use crate::cut;
 use crate::digest::{Digest, Member};
@@ -36,6 +37,12 @@ impl Outbox {
     /// What the node holds of a resource and is kept up to date.
     pub(crate) fn held(&self, resource: &Resource) -> Option<&[Scope]> {
         self.follows.get(resource).map(|follow| follow.held())
+    }
+
+    /// What the node holds of a resource, up to date or not.
+    pub(crate) fn present(&self, resource: &Resource) -> impl Iterator<Item = &Scope> {
+        let follow = self.follows.get(resource);
+        follow.into_iter().flat_map(Follow::in_hand)
     }
 
     /// Up to where the node has everything of a resource, once what was sent is stored.

@@ -32,6 +32,7 @@ pub(super) struct Claim {
 impl Sender {
     /// Judges what the node said that it holds, of resources that are known by now.
     pub(super) fn judge(&mut self, source: &impl Compared, now: Duration) -> Vec<Happening> {
+        self.catch_up(source);
         self.judge_again(source, now);
         let mut happenings = self.spare(source, now);
         if self.unjudged.is_empty() && self.staged.is_empty() {
@@ -51,6 +52,7 @@ impl Sender {
         let judged = judged.into_iter();
         let judged = judged.flat_map(|holding| self.judge_one(holding, source, now));
         happenings.extend(judged);
+        self.keep_what_is_held();
         // What is staged is of use or not, by what is held.
         for staged in staged {
             self.outbox.found(staged, source.epoch());
@@ -88,6 +90,9 @@ impl Sender {
                 reached: reached.clone(),
             };
             self.claims.push((resource.clone(), claim));
+        }
+        if let Some(reached) = &ahead {
+            self.lagging.note(resource, reached);
         }
         let ahead = ahead.map(|reached| Happening::Ahead {
             resource: resource.clone(),

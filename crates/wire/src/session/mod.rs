@@ -11,6 +11,7 @@ mod pace; // how often it is asked
 mod resume; // what it is asked about what is staged there
 mod refresh; // how it gets bytes anew that another release made
 mod news; // what is told of a session
+mod lagging; // what a hub that knows less may not take away
 mod judge; // whether what it holds is what there was
 mod known; // what the node says beside where it stands
 mod sender; // the end that sends deliveries

@@ -12,6 +12,7 @@ use object::{Header, Resource, Scope};
 
 use super::compare::{Outcome, Question};
 use super::judge::Claim;
+use super::lagging::Lagging;
 use super::news::{Counts, Happening, Standings};
 use super::pace::Pace;
 use super::pulse::{Beat, Patience, Pulse};
@@ -67,6 +68,7 @@ pub struct Sender {
     pub(super) staged: Vec<Staged>,
     /// What it said of resources of which it was told more than is known here.
     pub(super) claims: Few<(Resource, Claim)>,
+    pub(super) lagging: Lagging,
     questions: BTreeMap<Resource, Question>,
     /// Questions about what is staged.
     resumption: Resumption,
@@ -115,6 +117,7 @@ impl Sender {
             unjudged: unjudged.collect(),
             staged,
             claims: Few::default(),
+            lagging: Lagging::default(),
             questions: BTreeMap::new(),
             resumption: Resumption::default(),
             refresh,
@@ -140,7 +143,8 @@ impl Sender {
         S: Clone + Into<Arc<[Scope]>>,
     {
         for (resource, scopes) in view {
-            self.outbox.want(resource, scopes.clone());
+            let scopes = self.at_least(resource, scopes.clone().into());
+            self.outbox.want(resource, scopes);
         }
         for frame in &mut self.control {
             self.outbox.look_again(frame);

@@ -241,3 +241,26 @@ fn what_a_heartbeat_found_to_be_wrong_is_not_asked_for_twice() {
     ];
     assert_eq!(said(&mut sender, &source), reset);
 }
+
+#[test]
+fn a_hub_that_knows_less_than_the_node_was_told_takes_nothing_away() {
+    let (mut source, mut sender) = (Pods::new(), ahead());
+    // Here nobody knows yet why the node is to have it.
+    let nothing = BTreeMap::from([(pods(), Vec::<Scope>::new())]);
+    sender.view(&nothing);
+    assert_eq!(said(&mut sender, &source), [""; 0]);
+    assert_eq!(sender.outbox.wanted(&pods()).len(), 1);
+    sender.view(&nothing);
+    source.ring.advance(&version(8));
+    assert_eq!(said(&mut sender, &source), [""; 0]);
+    assert!(!sender.wants_view());
+    // All that the node was told of is known: the view counts as it is.
+    source.ring.advance(&version(9));
+    assert_eq!(said(&mut sender, &source), [""; 0]);
+    assert!(sender.wants_view() && !sender.wants_view());
+    sender.view(&nothing);
+    source.ring.advance(&version(12));
+    let words = said(&mut sender, &source);
+    assert_eq!(words[0], "cut to 12");
+    assert!(words[1].starts_with("End"), "{words:?}");
+}

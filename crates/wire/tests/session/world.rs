@@ -286,6 +286,9 @@ impl World {
     fn send(&mut self) -> usize {
         let Some(link) = &mut self.link else { return 0 };
         let before = link.down.len();
+        if link.sender.wants_view() {
+            link.sender.view(&view(&self.wanted));
+        }
         loop {
             let frame = match link.sender.next(&self.cluster, self.now) {
                 Ok((Some(frame), _)) => frame,
