@@ -63,6 +63,9 @@ impl Sender {
 
     /// What the node turned out to hold stays.
     pub(super) fn keep_what_is_held(&mut self) {
+        if self.lagging.behind.is_empty() {
+            return;
+        }
         let all: Vec<Resource> = self.outbox.resources().cloned().collect();
         for resource in all {
             let wanted = self.outbox.wanted_shared(&resource);
