@@ -109,6 +109,11 @@ impl Lists {
         Ok(Self { all, shared })
     }
 
+    /// Whether the cluster knows of a node. One that runs registers itself, a moment after it came.
+    pub(crate) fn has_node(&self, node: &str) -> bool {
+        self.all["nodes"].iter().any(|item| item.name == node)
+    }
+
     /// The dump that a node should give, sorted.
     pub(crate) fn of(&self, node: &str) -> BTreeSet<String> {
         let pods: Vec<&Item> = self.all["pods"]

@@ -171,6 +171,9 @@ impl World {
         let mut differences = Vec::new();
         for node in nodes {
             let expected = lists.of(node.name);
+            if !lists.has_node(node.name) {
+                differences.push(format!("{} is not registered", node.name));
+            }
             let Some(held) = node.dump().await else {
                 differences.push(format!("{} does not answer", node.name));
                 continue;

@@ -56,9 +56,9 @@ impl Follow {
         self.stream = Stream::Nothing;
     }
 
-    /// Cuts a watch, as a server does that ends.
+    /// Cuts what is being read, as a server does that ends.
     pub(crate) fn cut(&mut self, with: &With<'_>) {
-        if matches!(self.stream, Stream::Watch(_)) {
+        if !matches!(self.stream, Stream::Nothing) {
             self.fail(with, Failure::Broken("the connection ended".into()));
         }
     }

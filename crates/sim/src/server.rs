@@ -88,8 +88,7 @@ pub(crate) fn watch(
         return Err(Failure::Expired);
     }
     if from > history.revision {
-        let words = "too large a version".into();
-        return Err(Failure::Later(Duration::from_secs(1), words));
+        return Err(Failure::Ahead("too large a version".into()));
     }
     let events = &history.tables[resource].events;
     Ok(events.partition_point(|event| event.version <= from))

@@ -54,6 +54,8 @@ pub struct Status {
     pub message: String,
     /// When to come again, if the cluster says so.
     pub retry_after: Option<Duration>,
+    /// Whether a version was asked for that the cluster has not reached.
+    pub is_ahead: bool,
 }
 
 impl Error {
@@ -96,12 +98,15 @@ impl Status {
         if message.is_empty() {
             message = code.canonical_reason().unwrap_or("no words").to_owned();
         }
-        let seconds = read.details.and_then(|details| details.retry_after_seconds);
+        let details = read.details.unwrap_or_default();
+        let seconds = details.retry_after_seconds;
+        let mut causes = details.causes.iter().map(|cause| &*cause.reason);
         Self {
             code: code.as_u16(),
             reason: cut_short(read.reason.unwrap_or_default()),
             message: cut_short(message),
             retry_after: retry_after.or(seconds.map(Duration::from_secs)),
+            is_ahead: causes.any(|reason| reason == "ResourceVersionTooLarge"),
         }
     }
 
@@ -131,10 +136,17 @@ struct Read {
     details: Option<Details>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
 struct Details {
     retry_after_seconds: Option<u64>,
+    causes: Vec<Cause>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Cause {
+    reason: String,
 }
 
 fn cut_short(mut text: String) -> String {

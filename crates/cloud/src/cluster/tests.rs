@@ -300,6 +300,11 @@ fn refusals_are_understood_with_and_without_words() {
     let status = Status::of(http::StatusCode::TOO_MANY_REQUESTS, body, None);
     assert_eq!((status.code, &*status.message), (429, "busy"));
     assert_eq!(status.retry_after.unwrap().as_secs(), 7);
+    let body = br#"{"kind":"Status","code":504,"reason":"Timeout",
+        "message":"Too large resource version: 9, current: 5","details":{"retryAfterSeconds":1,
+        "causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]}}"#;
+    let ahead = Status::of(http::StatusCode::GATEWAY_TIMEOUT, body, None);
+    assert!(ahead.is_ahead && !status.is_ahead);
     let plain = Status::of(http::StatusCode::BAD_GATEWAY, b"<html>", None);
     assert_eq!((&*plain.reason, &*plain.message), ("", "Bad Gateway"));
     let long = format!(r#"{{"message":"{}"}}"#, "é".repeat(5_000));

@@ -18,6 +18,10 @@ const SECOND_LOOK: Duration = Duration::from_secs(1);
 const FORBIDDEN_WAIT: Duration = Duration::from_secs(30);
 /// A watch that was ended sooner was not worth asking for.
 const WATCH_WORTH: Duration = Duration::from_secs(5);
+/// How old a list may be before another is asked for, spread up to twice as long. A watch that
+/// leaves something out, or goes on in another history that was restored, says nothing of it; a
+/// list shows it.
+const LIST_AGE_MAX: Duration = Duration::from_secs(6 * 3600);
 /// The longest that a server's own word on when to come again is heeded.
 const TOLD_WAIT_MAX: Duration = Duration::from_secs(60);
 
@@ -43,6 +47,9 @@ pub enum Failure {
     Refused(String),
     /// The server wants us to come later.
     Later(Duration, String),
+    /// The server has not reached the version that was asked for: it is behind others, or the
+    /// cluster has gone back.
+    Ahead(String),
     /// Anything else.
     Broken(String),
 }
@@ -53,6 +60,7 @@ impl Failure {
         let words = host::chain(error);
         match error {
             Error::Refused(status) if status.is_expired() => Self::Expired,
+            Error::Refused(status) if status.is_ahead => Self::Ahead(words),
             Error::Refused(status) => match (status.code, status.retry_after) {
                 (401 | 403 | 404 | 405, _) => Self::Refused(words),
                 (_, Some(after)) => Self::Later(after, words),
@@ -78,6 +86,8 @@ pub struct Follower {
     lacked: BTreeSet<ObjectName>,
     /// A consistent read was below what is known.
     went_back: bool,
+    /// When another list is due, though nothing went wrong.
+    list_due: Option<Instant>,
     /// When the watch began that is being read.
     watch_since: Option<Instant>,
     passed_over: u64,
@@ -110,6 +120,7 @@ impl Follower {
             paging: Paging::Pages,
             lacked: BTreeSet::new(),
             went_back: false,
+            list_due: None,
             watch_since: None,
             passed_over: 0,
             dice,
@@ -127,6 +138,9 @@ impl Follower {
             return Act::Wait(until);
         }
         self.wait_until = None;
+        if self.phase == Phase::Watch && self.list_due.is_some_and(|due| due <= now) {
+            self.phase = Phase::List;
+        }
         match (self.phase, cache.version(&self.resource)) {
             (Phase::List | Phase::Listing, _) | (_, None) => Act::List(self.paging),
             (Phase::Look, Some(_)) => Act::Look,
@@ -188,6 +202,7 @@ impl Follower {
         self.lacked.clear();
         self.paging = Paging::Pages;
         self.phase = Phase::Watch;
+        self.list_due = Some(now + LIST_AGE_MAX.mul_f64(1.0 + self.dice.roll()));
         let relisted = cache.list_done(&self.resource, version);
         Some(Told::Listed(self.resource.clone(), relisted))
     }
@@ -283,7 +298,9 @@ impl Follower {
                 self.paging = Paging::Whole;
                 Phase::List
             }
-            (true, _) | (false, Failure::Expired) => Phase::List,
+            // By the time of a look the cluster may have passed that version, and what is known
+            // would still be of a history that ended.
+            (true, _) | (false, Failure::Expired | Failure::Ahead(_)) => Phase::List,
             // Whatever broke it may have been the cluster being restored.
             (false, _) => Phase::Look,
         };
@@ -297,7 +314,7 @@ impl Follower {
                 pause += after.min(TOLD_WAIT_MAX);
                 why
             }
-            Failure::Broken(why) => why,
+            Failure::Ahead(why) | Failure::Broken(why) => why,
         };
         self.wait_until = Some(now + pause);
         cache.freeze(&self.resource, now, &why);

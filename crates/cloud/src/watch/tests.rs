@@ -388,6 +388,7 @@ fn errors_are_told_apart_by_what_they_mean() {
             reason: reason.into(),
             message: "no".into(),
             retry_after,
+            is_ahead: false,
         }))
     };
     assert_eq!(refused(410, "Gone", None), Failure::Expired);
@@ -440,4 +441,43 @@ fn an_object_that_goes_back_is_of_another_history_whatever_version_the_list_has(
     let told = play.list(&restored, 9_000);
     assert!(matches!(told, Some(Told::Rewound { .. })), "{told:?}");
     assert_eq!(play.cache.version(&pods()), Some(&version(150)));
+}
+
+#[test]
+fn a_server_that_is_behind_what_is_known_is_asked_for_everything() {
+    let mut play = Play::watching(2);
+    let newer = pod("p00", "n1", 150);
+    play.follower.put(&mut play.cache, newer);
+    play.fail(Failure::Ahead("too large a version".into()));
+    // However late that is: by now the cluster is beyond the version again.
+    for _ in 0..2 {
+        assert_eq!(play.next_act(), Act::List(Paging::Pages));
+        play.list(&[pod("p00", "n1", 5), pod("p01", "n1", 160)], 170);
+    }
+    assert_eq!(play.cache.version(&pods()), Some(&version(150)));
+}
+
+#[test]
+fn a_list_is_asked_for_now_and_then_though_nothing_went_wrong() {
+    let mut play = Play::watching(2);
+    let mut watches = 0;
+    while play.follower.is_watching() {
+        play.now += WATCH_TIME_MIN;
+        play.follower.watch_ended(play.now);
+        if play.next() == Act::Watch(version(100)) {
+            play.follower.watch_started(&mut play.cache, play.now);
+            watches += 1;
+        }
+    }
+    // Six hours at least, twelve at most.
+    assert!((74..150).contains(&watches), "{watches}");
+    // What a watch left out is seen now.
+    let told = play.list(&[pod("p00", "n1", 5), pod("p01", "n1", 90)], 100);
+    assert!(
+        matches!(&told, Some(Told::Listed(_, relisted)) if *relisted != Relisted::First),
+        "{told:?}"
+    );
+    assert_eq!(play.next(), Act::Watch(version(100)));
+    let held = play.cache.headers(&pods(), &[Scope::all()]);
+    assert!(held.iter().any(|held| held.version == version(90)));
 }
