@@ -56,6 +56,7 @@ pub(crate) async fn start(cluster: Cluster, tasks: &mut Tasks) -> anyhow::Result
     let writes = Arc::new(Writes::new(authority, clock.clone(), ranges?, NODE_PORTS));
     let caretaker = Caretaker {
         writes: writes.clone(),
+        beyond: None,
         catalog: catalog.clone(),
         root_certificates: identity.authority_pem(),
         shutdown: shutdown.clone(),

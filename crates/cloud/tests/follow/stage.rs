@@ -272,6 +272,7 @@ async fn start(pki: &Pki, retention: Retention, tasks: &mut Tasks) -> Arc<Api> {
     let shutdown = tasks.shutdown().clone();
     let caretaker = Caretaker {
         writes: writes.clone(),
+        beyond: None,
         catalog: catalog.clone(),
         root_certificates: pki.authority.certificate_pem(),
         shutdown: shutdown.clone(),
