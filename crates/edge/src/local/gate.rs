@@ -1,0 +1,97 @@
+//! What is not answered on the node -> the tunnel. Without a link it is refused, and it is said
+//! since when there is none.
+
+use host::Tasks;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use jiff::Timestamp;
+use kubeapi::Status;
+use kubeapi::serve::{Beyond, Passing};
+use kubeapi::who::User;
+use kubeapi::who::user::LOCAL_ADMINS;
+use wire::join::NodeName;
+
+use super::rights::user_of;
+use crate::tunnel::{NotPassed, Tunnel};
+
+/// When a client is to come again that met no link: a new one takes seconds, or much longer.
+const OFFLINE_WAIT_SECONDS: u32 = 10;
+/// The same where there is a link, and no room on it.
+const BUSY_WAIT_SECONDS: u32 = 1;
+
+/// The way from the node's API to the cluster.
+pub(super) struct Gate {
+    tunnel: Tunnel,
+    /// The node as a user of its cluster.
+    user: String,
+}
+
+impl Gate {
+    pub(super) fn new(tunnel: Tunnel, node: &NodeName, _tasks: &mut Tasks) -> Self {
+        Self {
+            tunnel,
+            user: user_of(node),
+        }
+    }
+}
+
+impl Beyond for Gate {
+    fn is_open(&self) -> bool {
+        self.tunnel.is_open()
+    }
+
+    fn lends_itself_to(&self, user: &User) -> bool {
+        // The hub acts as the node for whoever comes without a token: nobody else may be taken for
+        // it.
+        user.belongs_to(LOCAL_ADMINS) || (user.name == self.user && user.node().is_some())
+    }
+
+    fn pass(&self, request: Request<Incoming>) -> Passing<'_> {
+        Box::pin(async move {
+            let passed: Result<Response<Incoming>, NotPassed> = self.tunnel.pass(request).await;
+            passed.map_err(refused)
+        })
+    }
+}
+
+/// What a client is told whose request did not get through.
+fn refused(why: NotPassed) -> Status {
+    match why {
+        NotPassed::Offline { since } => offline(since),
+        NotPassed::Busy => {
+            let message = "as many requests are on their way to the cluster as may be";
+            Status::try_again(429, "TooManyRequests", message, BUSY_WAIT_SECONDS)
+        }
+        NotPassed::Broke(why) => {
+            let message = format!("the link broke while the cluster was asked: {why}");
+            Status::try_again(503, "ServiceUnavailable", message, BUSY_WAIT_SECONDS)
+        }
+    }
+}
+
+fn offline(since: Option<Timestamp>) -> Status {
+    let since = match since {
+        Some(since) => format!("the cluster cannot be reached since {since:.0}"),
+        None => "the cluster was not reached since this node started".to_owned(),
+    };
+    let message = format!("{since}; this node answers what it holds, and nothing can be written");
+    Status::try_again(503, "ServiceUnavailable", message, OFFLINE_WAIT_SECONDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_without_a_link_is_told_since_when_and_when_to_come_again() {
+        let since = "2026-11-16T10:00:00Z".parse().unwrap();
+        let told = refused(NotPassed::Offline { since: Some(since) });
+        assert_eq!((told.code, told.retry_after_seconds()), (503, Some(10)));
+        assert!(
+            told.message.contains("since 2026-11-16T10:00:00Z"),
+            "{told}"
+        );
+        let told = refused(NotPassed::Offline { since: None });
+        assert!(told.message.contains("since this node started"), "{told}");
+    }
+}
