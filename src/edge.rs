@@ -12,7 +12,7 @@ use edge::keep::Keep;
 use edge::local::Local;
 use edge::status::Status;
 use edge::transport::Transport;
-use edge::tunnel::Tunnel;
+use edge::tunnel::{self, Tunnel};
 use host::glass::{Page, Port, Shown, Socket};
 use host::pki::Pin;
 use host::{Clock, Shutdown, Tasks, Times, files};
@@ -160,7 +160,9 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     );
     let path = flags.data_dir.join("status.sock");
     show(&path, flags.metrics, shown, tasks).await?;
-    let tunnel = Tunnel::new(clock.clone());
+    let times = Times::new(clock.clone());
+    let requests = tasks.crowd("requests", tunnel::REQUESTS_MAX);
+    let tunnel = Tunnel::new(requests, times.clone(), Arc::clone(&status));
     if let LocalApi(Some(listen)) = flags.api {
         let local = Local {
             keep: &keep,
@@ -183,6 +185,7 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
         transport: flags.transport,
         keep,
         tunnel,
+        times,
         status,
         clock,
         shutdown: tasks.shutdown().clone(),
@@ -242,6 +245,7 @@ struct Life {
     transport: Transport,
     keep: Keep,
     tunnel: Tunnel,
+    times: Times,
     status: Arc<Status>,
     clock: Clock,
     shutdown: Shutdown,
@@ -262,12 +266,11 @@ impl Life {
         let rotation = Rotation::new(self.home, identity, self.hubs.clone(), self.clock.clone());
         let agent = Agent {
             keep: self.keep.clone(),
-            tunnel: self.tunnel,
             hubs: self.hubs,
             transport: self.transport,
             identity: rotation.current(),
             status: self.status,
-            times: Times::new(self.clock),
+            times: self.times,
             program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(),
             machine: machine(),
             registration: self.registration,
@@ -279,7 +282,7 @@ impl Life {
         };
         // An agent that gives up ends the program, whatever becomes of its certificate.
         let ended = tokio::select! {
-            ended = agent.run(self.shutdown.clone()) => ended,
+            ended = agent.run_with(self.tunnel, self.shutdown.clone()) => ended,
             never = renewing => never,
         };
         self.keep.close();

@@ -118,7 +118,10 @@ async fn a_protocol_can_be_changed_and_bytes_go_both_ways() {
     let mirror = Mirror::start().await;
     let link = Link::open(&mirror.tunnels, "n1");
     let headers = [("connection", "Upgrade"), ("upgrade", "echo/1")];
-    let answer = link.send(request("GET", "/echo", &headers, "")).await.unwrap();
+    let answer = link
+        .send(request("GET", "/echo", &headers, ""))
+        .await
+        .unwrap();
     assert_eq!(answer.status(), 101);
     assert_eq!(answer.headers()["upgrade"], "echo/1");
     let upgraded = hyper::upgrade::on(answer).await.unwrap();
@@ -150,7 +153,10 @@ async fn a_changed_connection_ends_in_the_cluster_when_the_link_does() {
     let mirror = Mirror::start().await;
     let link = Link::open(&mirror.tunnels, "n1");
     let headers = [("connection", "Upgrade"), ("upgrade", "echo/1")];
-    let answer = link.send(request("GET", "/echo", &headers, "")).await.unwrap();
+    let answer = link
+        .send(request("GET", "/echo", &headers, ""))
+        .await
+        .unwrap();
     let upgraded = hyper::upgrade::on(answer).await.unwrap();
     let mut stream = TokioIo::new(upgraded);
     stream.write_all(b"x").await.unwrap();
@@ -183,7 +189,11 @@ async fn bad_heads_and_strange_streams_end_alone() {
     // The rest of it may not be taken.
     drop(tube.write_all(long.as_bytes()).await);
     let mut answer = Vec::new();
-    drop(timeout(DEADLINE, tube.read_to_end(&mut answer)).await.unwrap());
+    drop(
+        timeout(DEADLINE, tube.read_to_end(&mut answer))
+            .await
+            .unwrap(),
+    );
     let answer = String::from_utf8(answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
 

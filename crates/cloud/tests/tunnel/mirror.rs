@@ -53,7 +53,9 @@ impl Mirror {
         };
         let shown = Shown::new(&authority.issue(&server, now).unwrap()).unwrap();
         let tls = host::tls::server(shown, authority.certificate(), &clock).unwrap();
-        let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
+        let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into())
+            .await
+            .unwrap();
         let folder = tempfile::tempdir().unwrap();
         let address = listener.address().to_string();
         let config = Config::from_kubeconfig(&kubeconfig(&folder, &authority, &address)).unwrap();
@@ -81,7 +83,10 @@ impl Mirror {
         };
         let looked = tokio::time::timeout(Duration::from_secs(20), looking).await;
         let open = self.open.load(Ordering::SeqCst);
-        assert!(looked.is_ok(), "{open} requests are open instead of {count}");
+        assert!(
+            looked.is_ok(),
+            "{open} requests are open instead of {count}"
+        );
     }
 }
 
@@ -196,7 +201,9 @@ fn echo(request: &mut Request<Incoming>, held: Held) -> Answer {
         drop(stream.shutdown().await);
     });
     let answer = Response::builder().status(101);
-    let answer = answer.header("connection", "Upgrade").header("upgrade", "echo/1");
+    let answer = answer
+        .header("connection", "Upgrade")
+        .header("upgrade", "echo/1");
     answer.body(Full::default().boxed_unsync()).unwrap()
 }
 

@@ -1,8 +1,7 @@
 //! What is not answered on the node -> the tunnel. Without a link it is refused, and it is said
 //! since when there is none.
 
-use host::Tasks;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use jiff::Timestamp;
 use kubeapi::Status;
@@ -27,7 +26,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    pub(super) fn new(tunnel: Tunnel, node: &NodeName, _tasks: &mut Tasks) -> Self {
+    pub(super) fn new(tunnel: Tunnel, node: &NodeName) -> Self {
         Self {
             tunnel,
             user: user_of(node),
@@ -47,10 +46,19 @@ impl Beyond for Gate {
     }
 
     fn pass(&self, request: Request<Incoming>) -> Passing<'_> {
-        Box::pin(async move {
-            let passed: Result<Response<Incoming>, NotPassed> = self.tunnel.pass(request).await;
-            passed.map_err(refused)
-        })
+        Box::pin(async move { self.ask(request).await.map_err(refused) })
+    }
+}
+
+impl Gate {
+    async fn ask(&self, mut request: Request<Incoming>) -> Result<Response<Incoming>, NotPassed> {
+        let local = hyper::upgrade::on(&mut request);
+        let mut answer = self.tunnel.pass(request).await?;
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let cluster = hyper::upgrade::on(&mut answer);
+            self.tunnel.splice(local, cluster)?;
+        }
+        Ok(answer)
     }
 }
 
@@ -61,6 +69,10 @@ fn refused(why: NotPassed) -> Status {
         NotPassed::Busy => {
             let message = "as many requests are on their way to the cluster as may be";
             Status::try_again(429, "TooManyRequests", message, BUSY_WAIT_SECONDS)
+        }
+        NotPassed::NotServed => {
+            let message = "this node's hub is too old to ask the cluster for it; update the hub";
+            Status::try_again(503, "ServiceUnavailable", message, OFFLINE_WAIT_SECONDS)
         }
         NotPassed::Broke(why) => {
             let message = format!("the link broke while the cluster was asked: {why}");

@@ -75,7 +75,7 @@ impl Local<'_> {
         let identity = Identity::open(self.data_dir, self.node, address.ip(), &self.clock)?;
         identity.renew(address)?;
         let tls = identity.tls(&self.clock)?;
-        let api = self.api(address, &shutdown, tasks);
+        let api = self.api(address, &shutdown);
         let crowd = tasks.crowd("api connections", CONNECTIONS_MAX);
         let answer = move |accepted| serve(api.clone(), accepted);
         tasks.add("api", listener.run(tls, crowd, shutdown.clone(), answer));
@@ -96,8 +96,8 @@ impl Local<'_> {
         Listener::bind(self.listen).await
     }
 
-    fn api(&self, address: SocketAddr, shutdown: &Shutdown, tasks: &mut Tasks) -> Arc<Api> {
-        let gate = Gate::new(self.tunnel.clone(), self.node, tasks);
+    fn api(&self, address: SocketAddr, shutdown: &Shutdown) -> Arc<Api> {
+        let gate = Gate::new(self.tunnel.clone(), self.node);
         Api::new(Parts {
             reader: self.keep.reader().clone(),
             writes: None,

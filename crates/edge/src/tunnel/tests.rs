@@ -1,7 +1,7 @@
 //! A tunnel and what it says when it cannot pass anything.
 
-use http_body_util::Empty;
 use host::{Clock, Shutdown, Tasks};
+use http_body_util::Empty;
 use tunnel::Board;
 use wire::stream::{Limits, STREAMS_MAX, Side};
 
@@ -38,7 +38,10 @@ async fn without_a_link_it_says_since_when_there_is_none() {
     tunnel.end();
     let again = NotPassed::Offline { since: Some(since) };
     assert_eq!(refused(&tunnel).await, again);
-    let report = tunnel.0.status.report("n", Vec::new(), Clock::machine().now());
+    let report = tunnel
+        .0
+        .status
+        .report("n", Vec::new(), Clock::machine().now());
     assert_eq!(report.tunnelled["offline"], 4);
 }
 

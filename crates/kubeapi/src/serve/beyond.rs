@@ -35,7 +35,9 @@ pub trait Beyond: Send + Sync + 'static {
     /// Whether this user, whom a certificate names, may go there without a token. Who has a token
     /// always may: it is looked at there.
     fn lends_itself_to(&self, user: &User) -> bool;
-    /// Passes a request on as it is, and gives the answer as it comes.
+    /// Passes a request on, and gives the answer as it comes, without what concerned only the
+    /// connection that it came on. An answer of 101 leaves the client's connection to whoever gave
+    /// it.
     fn pass(&self, request: Request<Incoming>) -> Passing<'_>;
 }
 

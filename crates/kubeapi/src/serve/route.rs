@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONNECTION, TRAILER, TRANSFER_ENCODING, UPGRADE};
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::header::{ACCEPT, ACCEPT_ENCODING};
+use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 
 use super::answer::{Answer, refusal};
@@ -41,7 +41,7 @@ pub(super) async fn answer(
     let head = *request.method() == Method::HEAD;
     let answered = match api.beyond.clone() {
         Some(beyond) => match beyond::answer(&api, &beyond, &peer, request).await {
-            Ok(Reply::Passed(response)) => return passed(response),
+            Ok(Reply::Passed(response)) => return response.map(Payload::passed),
             Ok(Reply::Here(answer)) => Ok(answer),
             Err(status) => Err(status),
         },
@@ -54,19 +54,6 @@ pub(super) async fn answer(
     if head {
         // Nor may a refusal have a body then: over HTTP/2 it would break the stream.
         *response.body_mut() = Payload::empty();
-    }
-    response
-}
-
-/// What came back of a request that was passed on. What belonged to the connection that it came on
-/// stays there, unless both are one connection from now on.
-fn passed(response: Response<Incoming>) -> Response<Payload> {
-    let mut response = response.map(Payload::passed);
-    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE, TRAILER] {
-            response.headers_mut().remove(name);
-        }
-        response.headers_mut().remove("keep-alive");
     }
     response
 }
