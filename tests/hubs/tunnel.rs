@@ -37,7 +37,10 @@ pub(crate) async fn user(node: &Node) -> String {
     let asked = asked(node, request("POST", path, &review.to_string()));
     let (code, said) = asked.await.unwrap();
     assert_eq!(code, 201, "{said}");
-    said["status"]["userInfo"]["username"].as_str().unwrap().to_owned()
+    said["status"]["userInfo"]["username"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 async fn pod(stage: &Stage, name: &str) {
@@ -68,7 +71,9 @@ async fn a_node_asks_the_cluster_in_its_own_name_as_long_as_there_is_a_hub() {
     let node = stage.node("n1", &[&hub]).await;
     node.is_with("hub").await;
     assert_eq!(user(&node).await, "system:node:n1");
-    let (code, secrets) = asked(&node, request("GET", "/api/v1/secrets", "")).await.unwrap();
+    let (code, secrets) = asked(&node, request("GET", "/api/v1/secrets", ""))
+        .await
+        .unwrap();
     assert_eq!((code, &secrets["reason"]), (403, &json!("Forbidden")));
 
     let watch = request("GET", &format!("{PODS}&watch=true"), "");
@@ -82,10 +87,16 @@ async fn a_node_asks_the_cluster_in_its_own_name_as_long_as_there_is_a_hub() {
     let port = hub.port();
     hub.kill().await;
     let broken = timeout(DEADLINE, watch.frame()).await.unwrap();
-    assert!(broken.is_some_and(|frame| frame.is_err()), "never a clean end");
+    assert!(
+        broken.is_some_and(|frame| frame.is_err()),
+        "never a clean end"
+    );
     until("the link is gone", || !node.tunnel.is_open()).await;
     let offline = asked(&node, request("GET", PODS, "")).await.unwrap_err();
-    assert!(matches!(offline, NotPassed::Offline { since: Some(_) }), "{offline}");
+    assert!(
+        matches!(offline, NotPassed::Offline { since: Some(_) }),
+        "{offline}"
+    );
 
     let hub = stage.hub_on(port, "hub", |_| ()).await;
     until("there is a link again", || node.tunnel.is_open()).await;
@@ -120,7 +131,10 @@ async fn deliveries_go_on_beside_answers_that_nobody_reads() {
     assert_eq!(user(&node).await, "system:node:n1");
     assert!(began.elapsed() < Duration::from_secs(5));
     drop(stuck);
-    until("the hub has nothing left", || hub.hub.report("hub").tunnels == 0).await;
+    until("the hub has nothing left", || {
+        hub.hub.report("hub").tunnels == 0
+    })
+    .await;
     node.stop().await;
     hub.stop().await;
 }

@@ -41,12 +41,8 @@ const IMPERSONATE: &str = "impersonate-";
 /// What a proxy in front of an API server says, and what only its own connections may say.
 const OF_PROXIES: [&str; 3] = ["x-remote-", "x-forwarded-", "proxy-"];
 /// The same by name.
-const ALSO_OF_PROXIES: [HeaderName; 4] = [
-    HOST,
-    FORWARDED,
-    VIA,
-    HeaderName::from_static("x-real-ip"),
-];
+const ALSO_OF_PROXIES: [HeaderName; 4] =
+    [HOST, FORWARDED, VIA, HeaderName::from_static("x-real-ip")];
 /// A browser has no other place for a token when it opens a WebSocket, so the API server takes one
 /// from here.
 const PROTOCOLS: HeaderName = HeaderName::from_static("sec-websocket-protocol");

@@ -16,9 +16,8 @@ fn head(method: &str, uri: &str, headers: &[(&str, &str)]) -> Parts {
 fn of(headers: &[(&str, &str)]) -> (Who, Vec<String>) {
     let mut head = head("GET", "/api/v1/pods", headers);
     let passed = pass(&mut head).unwrap();
-    let line = |(name, value): (&HeaderName, &HeaderValue)| {
-        format!("{name}: {}", value.to_str().unwrap())
-    };
+    let line =
+        |(name, value): (&HeaderName, &HeaderValue)| format!("{name}: {}", value.to_str().unwrap());
     let mut left: Vec<String> = head.headers.iter().map(line).collect();
     left.sort();
     (passed.who, left)
@@ -51,7 +50,10 @@ fn a_request_without_a_credential_is_the_nodes_own_whatever_it_claims() {
         ("X-Real-Ip", "10.0.0.1"),
         ("Accept", "application/json"),
     ]);
-    assert_eq!(of(&all), (Who::Node, vec!["accept: application/json".into()]));
+    assert_eq!(
+        of(&all),
+        (Who::Node, vec!["accept: application/json".into()])
+    );
 }
 
 #[test]
@@ -97,7 +99,10 @@ fn a_request_with_any_credential_is_never_the_nodes_own() {
 #[test]
 fn a_credential_cannot_be_hidden_from_the_rule() {
     // The header is looked at before it is dropped, and what is left has no credential of ours.
-    let hidden = [("Connection", "authorization"), ("Authorization", "Bearer x")];
+    let hidden = [
+        ("Connection", "authorization"),
+        ("Authorization", "Bearer x"),
+    ];
     assert_eq!(of(&hidden), (Who::Bearer, vec![]));
 }
 
@@ -132,7 +137,11 @@ fn what_concerns_the_connection_stays_and_the_rest_goes() {
 fn a_change_of_the_protocol_is_found() {
     let wanted = [("Connection", "Upgrade"), ("Upgrade", "SPDY/3.1")];
     for method in ["GET", "POST"] {
-        let mut head = head(method, "/api/v1/namespaces/a/pods/b/exec?command=ls", &wanted);
+        let mut head = head(
+            method,
+            "/api/v1/namespaces/a/pods/b/exec?command=ls",
+            &wanted,
+        );
         let passed = pass(&mut head).unwrap();
         assert_eq!(passed.upgrade.unwrap(), "SPDY/3.1");
         assert!(head.headers.is_empty());

@@ -53,7 +53,9 @@ impl Mirror {
         };
         let shown = Shown::new(&authority.issue(&server, now).unwrap()).unwrap();
         let tls = host::tls::server(shown, authority.certificate(), &clock).unwrap();
-        let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
+        let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into())
+            .await
+            .unwrap();
         let folder = tempfile::tempdir().unwrap();
         let address = listener.address().to_string();
         let config = Config::from_kubeconfig(&kubeconfig(&folder, &authority, &address)).unwrap();
@@ -81,7 +83,10 @@ impl Mirror {
         };
         let looked = tokio::time::timeout(Duration::from_secs(20), looking).await;
         let open = self.open.load(Ordering::SeqCst);
-        assert!(looked.is_ok(), "{open} requests are open instead of {count}");
+        assert!(
+            looked.is_ok(),
+            "{open} requests are open instead of {count}"
+        );
     }
 }
 
@@ -140,7 +145,11 @@ async fn answer(
             std::future::pending().await
         }
         "/ticks" => Ticks::answer(held, 1, Then::Never),
-        "/large" => Ticks::answer(held, LARGE / TICK.len(), Then::End),
+        "/large" => {
+            let body = Full::new(Bytes::from(vec![b'x'; LARGE]));
+            Response::new(body.boxed_unsync())
+        }
+        "/tiny" => Ticks::answer(held, TINY, Then::End),
         "/broken" => {
             let mut answer = Ticks::answer(held, 3, Then::End);
             let length = answer.headers_mut().entry("content-length");
@@ -196,7 +205,9 @@ fn echo(request: &mut Request<Incoming>, held: Held) -> Answer {
         drop(stream.shutdown().await);
     });
     let answer = Response::builder().status(101);
-    let answer = answer.header("connection", "Upgrade").header("upgrade", "echo/1");
+    let answer = answer
+        .header("connection", "Upgrade")
+        .header("upgrade", "echo/1");
     answer.body(Full::default().boxed_unsync()).unwrap()
 }
 
@@ -216,7 +227,9 @@ impl Drop for Held {
     }
 }
 
-/// Bytes of a large answer, or nearly so many.
+/// Pieces of an answer in tiny pieces.
+const TINY: usize = 2000;
+/// Bytes of a large answer.
 pub(crate) const LARGE: usize = 5 * 1024 * 1024;
 pub(crate) const TICK: &str = "tick tick tick tick tick tick tick tick tick tick tick tick tick\n";
 

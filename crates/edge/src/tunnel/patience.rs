@@ -38,7 +38,9 @@ pub(super) fn head_time<B: http_body::Body>(request: &Request<B>) -> Option<Dura
 fn lasts(query: &str, headers: &http::HeaderMap) -> bool {
     let on = |name: &str| {
         let values = pairs(query).filter(|(key, _)| *key == name);
-        values.map(|(_, value)| value).any(|value| !["", "0", "false"].contains(&value))
+        values
+            .map(|(_, value)| value)
+            .any(|value| !["", "0", "false"].contains(&value))
     };
     on("watch") || on("follow") || hops::upgrade(headers).is_some()
 }
