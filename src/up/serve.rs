@@ -56,7 +56,6 @@ pub(crate) async fn start(cluster: Cluster, tasks: &mut Tasks) -> anyhow::Result
     let writes = Arc::new(Writes::new(authority, clock.clone(), ranges?, NODE_PORTS));
     let caretaker = Caretaker {
         writes: writes.clone(),
-        beyond: None,
         catalog: catalog.clone(),
         root_certificates: identity.authority_pem(),
         shutdown: shutdown.clone(),
@@ -73,6 +72,7 @@ pub(crate) async fn start(cluster: Cluster, tasks: &mut Tasks) -> anyhow::Result
     let api = Api::new(Parts {
         reader,
         writes: Some(Arc::new(desk)),
+        beyond: None,
         catalog,
         authorizer,
         verifier,

@@ -283,14 +283,15 @@ impl State {
             self.pipes.remove(&id);
             return;
         }
-        if pipe.outward == Outward::Open {
-            // Whoever opened it does not need the rest; whoever served it has failed.
-            let (cause, words) = match pipe.opener {
-                Opened::Us(..) => (Cause::Cancelled, "not needed any more"),
-                Opened::Peer => (Cause::Broken, "cut off"),
-            };
-            self.close(id, cause, words);
-            return;
+        match pipe.opener {
+            // Whoever asked does not want the answer, so what was not sent yet is not to be done.
+            Opened::Us(..) if !pipe.is_whole() || pipe.outward == Outward::Open => {
+                return self.close(id, Cause::Cancelled, "not needed any more");
+            }
+            Opened::Peer if pipe.outward == Outward::Open => {
+                return self.close(id, Cause::Broken, "cut off");
+            }
+            Opened::Us(..) | Opened::Peer => {}
         }
         let unread = pipe.drop_received();
         self.streams.consumed(id, unread);

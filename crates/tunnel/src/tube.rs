@@ -17,7 +17,8 @@ use crate::pipe::{Outward, Pipe, Readable};
 /// does not.
 ///
 /// One that is dropped after it was shut down still sends what was written. One that is dropped
-/// before is closed in both directions, and what was written may be lost.
+/// before, or by whoever opened it before all of the answer came, is closed in both directions, and
+/// what was written may be lost.
 pub struct Tube {
     shared: Arc<Shared>,
     id: u64,

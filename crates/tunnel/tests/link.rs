@@ -206,6 +206,8 @@ async fn plays(link: Arc<Link>, exchange: Exchange, seed: u64) {
     let (mut reader, mut writer) = tokio::io::split(tube);
     let request = bytes(seed, exchange.there);
     if let Some(most) = exchange.leaves {
+        // Who goes away before anything is sent is never heard of.
+        settle().await;
         let some = async {
             let mut buffer = vec![0; exchange.piece];
             let mut got = 0;

@@ -226,6 +226,8 @@ impl HubReport {
         Self {
             hub: name.to_owned(),
             waits_for: Some(waits_for),
+            tunnels: 0,
+            tunnelled: BTreeMap::new(),
             sessions: 0,
             session_ends: BTreeMap::new(),
             totals: Totals::default(),

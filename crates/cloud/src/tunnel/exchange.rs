@@ -12,10 +12,10 @@ use http_body_util::{Either, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::upgrade::{self, OnUpgrade};
+use hyper::upgrade::{self, OnUpgrade, Upgraded};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncWriteExt, copy_bidirectional};
 use tracing::debug;
 use tunnel::{Tube, hops};
 
@@ -42,7 +42,7 @@ type Answer = Response<Either<Passing, Full<Bytes>>>;
 
 /// Serves one request, and what its connection changes to.
 pub(super) async fn run(tunnels: Tunnels, node: Arc<str>, tube: Tube) {
-    let changed: Arc<Mutex<Option<Changed>>> = Arc::default();
+    let changed: Arc<Mutex<Changed>> = Arc::default();
     let patient = Patient::new(tube, tunnels.0.clock.clone(), STUCK_TIME_MAX);
     let service = service_fn(|request| {
         let (tunnels, node) = (tunnels.clone(), Arc::clone(&node));
@@ -63,17 +63,15 @@ pub(super) async fn run(tunnels: Tunnels, node: Arc<str>, tube: Tube) {
     if let Err(error) = served {
         debug!(%node, %error, "a tunnelled request ended early");
     }
-    let changed = changed.lock().take();
-    if let Some(changed) = changed {
-        changed.splice(&node).await;
-    }
+    let changed = std::mem::take(&mut *changed.lock());
+    changed.go_on(&node).await;
 }
 
 async fn answer(
     tunnels: &Tunnels,
     node: &str,
     request: Request<Incoming>,
-    changed: &Mutex<Option<Changed>>,
+    changed: &Mutex<Changed>,
 ) -> Answer {
     let passed = pass(tunnels, node, request, changed).await;
     let (outcome, answer) = match passed {
@@ -89,8 +87,10 @@ async fn pass(
     tunnels: &Tunnels,
     node: &str,
     request: Request<Incoming>,
-    changed: &Mutex<Option<Changed>>,
+    changed: &Mutex<Changed>,
 ) -> Result<(Who, Response<Passing>), (Outcome, Refusal)> {
+    let mut request = request;
+    changed.lock().near = Some(upgrade::on(&mut request));
     let (mut head, body) = request.into_parts();
     let passed = head::pass(&mut head);
     let passed = passed.map_err(|refused| (Outcome::Refused, refused.into()))?;
@@ -100,12 +100,10 @@ async fn pass(
     let answer = match passed.upgrade {
         None => taken.client.pass(request).await.map_err(failed)?,
         Some(protocol) => {
-            let near = upgrade::on(&mut request);
             hops::say_upgrade(request.headers_mut(), protocol);
             let mut answer = taken.client.pass_alone(request).await.map_err(failed)?;
             if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
-                let far = upgrade::on(&mut answer);
-                *changed.lock() = Some(Changed { near, far });
+                changed.lock().far = Some(upgrade::on(&mut answer));
             }
             answer
         }
@@ -148,24 +146,42 @@ fn of(who: Who) -> Outcome {
     }
 }
 
-/// A connection that speaks another protocol from now on, at both ends.
+/// What becomes of a connection after its request: it may speak another protocol from then on.
+#[derive(Default)]
 struct Changed {
-    near: OnUpgrade,
-    far: OnUpgrade,
+    /// The stream, if a change was asked for.
+    near: Option<OnUpgrade>,
+    /// The connection to the cluster, if it agreed.
+    far: Option<OnUpgrade>,
 }
 
 impl Changed {
     /// Carries bytes both ways until both are done.
-    async fn splice(self, node: &str) {
+    async fn go_on(self, node: &str) {
         let spliced = async {
-            let (near, far) = (self.near.await?, self.far.await?);
-            let (mut near, mut far) = (TokioIo::new(near), TokioIo::new(far));
+            // Without a change that was asked for there is no stream left.
+            let Some(Ok(near)) = wait(self.near).await else {
+                return Ok(());
+            };
+            let mut near = TokioIo::new(near);
+            let Some(far) = wait(self.far).await else {
+                // It was answered in the old protocol, and that is all.
+                return near.shutdown().await.map_err(Into::into);
+            };
+            let mut far = TokioIo::new(far?);
             copy_bidirectional(&mut near, &mut far).await?;
             Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
         };
         if let Err(error) = Box::pin(spliced).await {
             debug!(%node, %error, "a tunnelled connection broke");
         }
+    }
+}
+
+async fn wait(upgrade: Option<OnUpgrade>) -> Option<Result<Upgraded, hyper::Error>> {
+    match upgrade {
+        Some(upgrade) => Some(upgrade.await),
+        None => None,
     }
 }
 

@@ -13,12 +13,14 @@ use parking_lot::Mutex;
 use crate::cluster::{Client, Config, Windows};
 
 /// Requests on one connection. Servers take a hundred at least.
-const REQUESTS_MAX: usize = 90;
+const REQUESTS_MAX: usize = 60;
 /// Bytes of an answer that wait in the hub until its node takes them. A node that takes none stops
-/// its own requests and no other, since all of them together fit.
+/// its own requests and no other: the window of the connection is never used up by those of its
+/// streams. It is far larger than they are, since HTTP/2 libraries also end a connection on which
+/// more tiny pieces wait than would cost 256 times their bytes within half of it.
 const WINDOWS: Windows = Windows {
-    stream: 64 * 1024,
-    connection: 64 * 1024 * 100,
+    stream: 32 * 1024,
+    connection: 1024 * 1024 * 1024,
 };
 
 /// Connections with one credential, or with none.

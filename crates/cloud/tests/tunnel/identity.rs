@@ -49,8 +49,9 @@ async fn user(link: &Link, headers: &[(&str, &str)]) -> (u16, Value) {
     let read = link
         .ask(request("POST", path, &all, &review.to_string()))
         .await;
-    let mut said = read.json();
-    (read.status.as_u16(), said["status"]["userInfo"].take())
+    let said = read.json();
+    let user = said.pointer("/status/userInfo").cloned();
+    (read.status.as_u16(), user.unwrap_or_default())
 }
 
 async fn token(stage: &Stage) -> String {

@@ -145,7 +145,11 @@ async fn answer(
             std::future::pending().await
         }
         "/ticks" => Ticks::answer(held, 1, Then::Never),
-        "/large" => Ticks::answer(held, LARGE / TICK.len(), Then::End),
+        "/large" => {
+            let body = Full::new(Bytes::from(vec![b'x'; LARGE]));
+            Response::new(body.boxed_unsync())
+        }
+        "/tiny" => Ticks::answer(held, TINY, Then::End),
         "/broken" => {
             let mut answer = Ticks::answer(held, 3, Then::End);
             let length = answer.headers_mut().entry("content-length");
@@ -223,7 +227,9 @@ impl Drop for Held {
     }
 }
 
-/// Bytes of a large answer, or nearly so many.
+/// Pieces of an answer in tiny pieces.
+const TINY: usize = 2000;
+/// Bytes of a large answer.
 pub(crate) const LARGE: usize = 5 * 1024 * 1024;
 pub(crate) const TICK: &str = "tick tick tick tick tick tick tick tick tick tick tick tick tick\n";
 

@@ -60,7 +60,7 @@ enum Way {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotPassed {
     /// There is no link. Nothing was sent.
-    #[error("there is no link to a hub{}", since(.since.as_ref()))]
+    #[error("there is no link to a hub{}", offline_since(.since.as_ref()))]
     Offline {
         /// Since when; nothing if there was none since the agent started.
         since: Option<Timestamp>,
@@ -268,7 +268,7 @@ fn broke(error: &hyper::Error) -> NotPassed {
     }
 }
 
-fn since(since: Option<&Timestamp>) -> String {
+fn offline_since(since: Option<&Timestamp>) -> String {
     match since {
         Some(since) => format!(" since {since}"),
         None => ", and was none since the agent started".to_owned(),
