@@ -272,7 +272,6 @@ async fn start(pki: &Pki, retention: Retention, tasks: &mut Tasks) -> Arc<Api> {
     let shutdown = tasks.shutdown().clone();
     let caretaker = Caretaker {
         writes: writes.clone(),
-        beyond: None,
         catalog: catalog.clone(),
         root_certificates: pki.authority.certificate_pem(),
         shutdown: shutdown.clone(),
@@ -293,6 +292,7 @@ async fn start(pki: &Pki, retention: Retention, tasks: &mut Tasks) -> Arc<Api> {
     let api = Api::new(Parts {
         reader,
         writes: Some(Arc::new(desk)),
+        beyond: None,
         catalog,
         authorizer,
         verifier,
