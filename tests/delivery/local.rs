@@ -272,7 +272,11 @@ async fn a_token_is_looked_at_by_the_cluster() {
     let driver = &world.driver;
     let mut local = Local::of(&world.nodes[0], "admin");
     local.token = Some("no.such.token".to_owned());
-    // The certificate is who one is; who has a token only has no certificate.
+    let door = Door::of_kubeconfig(&local.kubeconfig).unwrap().as_nobody();
+    let mut client = door.connect(Protocol::Http2).await.unwrap();
+    let request = local.request("GET", SERVICES, None);
+    let refused = client.exchange(request).await.unwrap();
+    assert_eq!(refused.status, 401, "{}", text(&refused));
     let path = "/api/v1/namespaces/default/serviceaccounts/default/token";
     let asked =
         json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
@@ -325,17 +329,27 @@ async fn without_a_link_reads_go_on_and_the_rest_is_refused_honestly() {
         // The same after the agent was started anew without a hub.
         world.nodes[0].restart();
     }
-    world.hubs[0].start().await;
-    world
-        .driver
-        .create("services", &service("two", "two"))
+    // History is there after a restart, too.
+    let late = local
+        .ask("GET", &format!("{from}&timeoutSeconds=1"), None)
         .await;
+    assert_eq!((late.status, late.body.len()), (200, 0), "{}", text(&late));
+    world.hubs[0].start().await;
+    world.nodes[0].connected(CONVERGED).await;
     world.settled(CONVERGED).await;
-    // The history goes on where it stood, for who was cut off with the old process, too.
+    // Who comes back sees what is new, or is told to list: a hub that remembers nothing may have
+    // put the scope in place anew.
+    let made = service("two", "two");
+    world.driver.create("services", &made).await;
     drop(stream);
     stream = local.watch(&from).await;
     let event = stream.next().await;
-    assert_eq!(event["object"]["metadata"]["name"], "two");
+    match event["type"].as_str() {
+        Some("ADDED") => assert_eq!(event["object"]["metadata"]["name"], "two"),
+        _ => assert_eq!(event["object"]["code"], 410, "{event}"),
+    }
+    world.settled(SOON).await;
+    assert!(listed(&local.get(SERVICES).await).contains_key("two"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
