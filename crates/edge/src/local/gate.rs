@@ -13,10 +13,9 @@ use wire::join::NodeName;
 use super::rights::user_of;
 use crate::tunnel::{NotPassed, Tunnel};
 
-/// When a client is to come again that met no link: a new one takes seconds, or much longer.
-const OFFLINE_WAIT_SECONDS: u32 = 10;
-/// The same where there is a link, and no room on it.
-const BUSY_WAIT_SECONDS: u32 = 1;
+/// When a client is to come again that was not let through. Clients of Kubernetes try ten times
+/// before they say so: with more than a second, a person would wait for minutes.
+const WAIT_SECONDS: u32 = 1;
 
 /// The way from the node's API to the cluster.
 pub(super) struct Gate {
@@ -68,15 +67,15 @@ fn refused(why: NotPassed) -> Status {
         NotPassed::Offline { since } => offline(since),
         NotPassed::Busy => {
             let message = "as many requests are on their way to the cluster as may be";
-            Status::try_again(429, "TooManyRequests", message, BUSY_WAIT_SECONDS)
+            Status::try_again(429, "TooManyRequests", message, WAIT_SECONDS)
         }
         NotPassed::NotServed => {
             let message = "this node's hub is too old to ask the cluster for it; update the hub";
-            Status::try_again(503, "ServiceUnavailable", message, OFFLINE_WAIT_SECONDS)
+            Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS)
         }
         NotPassed::Broke(why) => {
             let message = format!("the link broke while the cluster was asked: {why}");
-            Status::try_again(503, "ServiceUnavailable", message, BUSY_WAIT_SECONDS)
+            Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS)
         }
     }
 }
@@ -87,7 +86,7 @@ fn offline(since: Option<Timestamp>) -> Status {
         None => "the cluster was not reached since this node started".to_owned(),
     };
     let message = format!("{since}; this node answers what it holds, and nothing can be written");
-    Status::try_again(503, "ServiceUnavailable", message, OFFLINE_WAIT_SECONDS)
+    Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS)
 }
 
 #[cfg(test)]
@@ -98,7 +97,7 @@ mod tests {
     fn who_comes_without_a_link_is_told_since_when_and_when_to_come_again() {
         let since = "2026-11-16T10:00:00Z".parse().unwrap();
         let told = refused(NotPassed::Offline { since: Some(since) });
-        assert_eq!((told.code, told.retry_after_seconds()), (503, Some(10)));
+        assert_eq!((told.code, told.retry_after_seconds()), (503, Some(1)));
         assert!(
             told.message.contains("since 2026-11-16T10:00:00Z"),
             "{told}"
