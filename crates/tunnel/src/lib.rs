@@ -14,7 +14,7 @@ mod tube; // one stream as a connection
 pub mod hops; // which headers concern one connection only
 
 pub use board::{Arrived, Board, Caller, NotOpened, Opener};
-pub use closed::{Closed, closed};
+pub use closed::{By, Closed, closed};
 pub use tube::Tube;
 
 /// The purpose of a stream that carries one request and its answer as HTTP/1.1. Another way to
