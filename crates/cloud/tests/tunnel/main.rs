@@ -23,7 +23,7 @@ use link::{Link, request};
 use mirror::{LARGE, Mirror, TICK};
 
 const MOMENT: Duration = Duration::from_millis(300);
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_request_goes_as_it_is_with_its_body_and_the_answer_comes_back() {

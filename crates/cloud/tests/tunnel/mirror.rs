@@ -81,7 +81,7 @@ impl Mirror {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let looked = tokio::time::timeout(Duration::from_secs(20), looking).await;
+        let looked = tokio::time::timeout(Duration::from_secs(60), looking).await;
         let open = self.open.load(Ordering::SeqCst);
         assert!(
             looked.is_ok(),
