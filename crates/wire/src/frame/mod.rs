@@ -372,6 +372,15 @@ impl Reason {
 }
 
 impl Fault {
+    /// Whether the object itself is at fault. Otherwise it is the form that it came in, or what
+    /// came before it, and it may be taken when it comes whole.
+    pub fn is_of_the_object(self) -> bool {
+        match self {
+            Self::NoObject | Self::TooLarge | Self::NotStored | Self::Other(_) => true,
+            Self::NoBase | Self::Different | Self::OutOfOrder => false,
+        }
+    }
+
     fn number(self) -> u64 {
         match self {
             Self::NoBase => 1,

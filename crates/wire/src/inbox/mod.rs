@@ -411,10 +411,11 @@ impl Inbox {
         Ok(())
     }
 
-    /// A number is void. If it was rejected, its object is set aside.
+    /// A number is void. If it was rejected for what it is, its object is set aside.
     fn give_up(&mut self, number: u64) {
         let rejected = self.rejected.take();
-        if let Some((_, aside)) = rejected.filter(|(at, _)| *at == number) {
+        let of_the_object = |aside: &Aside| aside.fault.is_of_the_object();
+        if let Some((_, aside)) = rejected.filter(|(at, it)| *at == number && of_the_object(it)) {
             self.aside.note(aside);
         }
     }

@@ -182,6 +182,8 @@ fn what_is_given_up_holds_up_nothing() {
     assert_eq!(said, ["4: b@7, at 9"]);
     inbox.stored(4);
     assert_eq!(inbox.acked(), 4);
+    // Whole it may be taken: no hub is to spare the node that.
+    assert!(inbox.aside().last.is_empty());
 }
 
 #[test]
@@ -394,6 +396,7 @@ fn what_the_store_would_not_take_is_rejected_by_name() {
     assert_eq!(said, ["3 TooLarge"]);
     let said = inbox.void(3, &Shelf::default()).unwrap();
     assert_eq!(words(said), [""; 0]);
+    assert_eq!(inbox.aside().last.len(), 1);
     let said = all(&mut inbox, 5, vec![put("outside", 8)]);
     assert_eq!(said, ["5 NoObject"]);
     assert_eq!(inbox.received(), 4, "what is rejected is not received");

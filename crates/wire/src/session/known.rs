@@ -56,8 +56,10 @@ impl Sender {
             let same = |header: &&Arc<Header>| header.name == name;
             let found = all.iter().find(same);
             let bytes = found.and_then(|header| source.bytes(&resource, header));
-            // What has changed since, the node may be able to take.
-            if bytes.is_none_or(|bytes| content_hash(&bytes) != hash) {
+            // What has changed since, the node may be able to take; and what came in a form that it
+            // could not read.
+            let changed = bytes.is_none_or(|bytes| content_hash(&bytes) != hash);
+            if changed || !fault.is_of_the_object() {
                 continue;
             }
             outbox.spare((resource.clone(), name.clone()), hash, now);
