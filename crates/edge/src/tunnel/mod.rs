@@ -1,8 +1,8 @@
 //! Requests from this node to the cluster, over the streams of the link.
 //!
-//! A [`Tunnel`] is made before the agent and given to whoever asks; the agent tells it which session
-//! there is. One request has one stream, on which both ends speak HTTP/1.1. Bytes pass as they come,
-//! both ways; what is dropped here is given up at the hub and in the cluster.
+//! A [`Tunnel`] is made before the agent and given to whoever asks; the agent tells it which
+//! session there is. One request has one stream, on which both ends speak HTTP/1.1. Bytes pass as
+//! they come, both ways; what is dropped here is given up at the hub and in the cluster.
 
 mod patience; // how long an answer is waited for
 #[cfg(test)]
