@@ -275,7 +275,12 @@ where
             self.pump.start(message, pong);
             return Ok(self.sender.wait(now)?);
         }
-        Ok(self.sender.wakes_at())
+        let wakes_at = self.sender.wakes_at();
+        Ok(match now < self.gathers {
+            // What was to be sent on a stream was given up just now.
+            true => wakes_at.min(self.gathers),
+            false => wakes_at,
+        })
     }
 
     /// Adds what is to be said of the session itself, and what is to be delivered.

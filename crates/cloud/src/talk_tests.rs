@@ -109,6 +109,60 @@ async fn what_is_said_soon_after_a_message_goes_together() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_said_on_streams_does_not_wait_until_changes_are_gathered() {
+    let (mut talk, link, times) = talk();
+    assert!(talk.streams.is_none(), "most sessions have none");
+    let socket = Socket::new(link, Role::Client, Bytes::new());
+    let (mut reader, mut writer) = socket.split();
+    let node = async {
+        let mut heard = async || match reader.read(MESSAGE_BYTES_MAX).await.unwrap() {
+            Received::Message(message) => frames(&message, MESSAGE_BYTES_MAX).unwrap(),
+            other => panic!("{other:?}"),
+        };
+        let mut say = async |frame: Frame| {
+            let mut message = Vec::new();
+            frame.encode(&mut message);
+            writer.write_message(&message).await.unwrap();
+        };
+        heard().await;
+        heard().await;
+        tokio::time::sleep(GATHER).await;
+        let holds = None;
+        say(Frame::Ping { number: 1, holds }).await;
+        heard().await;
+        let began = times.now();
+        // A hub without tunnels says so at once.
+        for id in [1, 3] {
+            let (purpose, window) = ("http".into(), 0);
+            let said = Said::Open { purpose, window };
+            say(Frame::Stream { id, said }).await;
+            let heard = heard().await;
+            let closes = |frame: &Frame| {
+                let Frame::Stream { id: of, said } = frame else {
+                    return false;
+                };
+                *of == id && matches!(said, Said::Close { .. })
+            };
+            assert!(heard.len() == 1 && closes(&heard[0]), "{heard:?}");
+        }
+        assert_eq!(times.now(), began);
+        // Who speaks of a stream that never was ends the session.
+        let bytes = Bytes::new();
+        let said = Said::Data {
+            bytes,
+            end: wire::frame::End::More,
+        };
+        say(Frame::Stream { id: 7, said }).await;
+        std::future::pending().await
+    };
+    let stop = pin!(std::future::pending());
+    tokio::select! {
+        closed = talk.run(stop) => assert_eq!(closed.label(), "misbehaved"),
+        () = node => {}
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_that_takes_nothing_any_more_is_noticed() {
     let (mut talk, link, times) = talk();
     // More than the link holds: the write never ends.

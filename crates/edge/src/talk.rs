@@ -32,8 +32,8 @@ const WAITING_MAX: usize = 64;
 const MESSAGE_BYTES: usize = 32 * 1024;
 /// Bytes of streams in one message: an ack that comes up meanwhile waits for no more than these.
 const STREAM_BYTES: usize = CHUNK_BYTES_MAX;
-/// How much there may be of streams. The window is larger than a hub's: what is read here comes from
-/// far away, and each window is sent once in the time of a round trip.
+/// How much there may be of streams. The window is larger than a hub's: what is read here comes
+/// from far away, and each window is sent once in the time of a round trip.
 const STREAMS: stream::Limits = stream::Limits {
     streams: stream::STREAMS_MAX,
     window: 128 * 1024,

@@ -11,10 +11,12 @@ mod closed; // why a tube is over before its end
 mod pipe; // one stream, as its task sees it
 mod board; // all streams of a session
 mod tube; // one stream as a connection
+mod splice; // two connections as one
 pub mod hops; // which headers concern one connection only
 
 pub use board::{Arrived, Board, Caller, NotOpened, Opener};
-pub use closed::{Closed, closed};
+pub use closed::{By, Closed, closed};
+pub use splice::splice;
 pub use tube::Tube;
 
 /// The purpose of a stream that carries one request and its answer as HTTP/1.1. Another way to

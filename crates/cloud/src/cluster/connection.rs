@@ -43,7 +43,7 @@ pub(super) type Sent = Either<Full<Bytes>, Incoming>;
 pub struct Windows {
     /// Bytes of one answer.
     pub stream: u32,
-    /// Bytes of all answers. If it is less than what all streams may have, slow readers stop others.
+    /// Bytes of all answers. If that is less than all streams may have, slow readers stop others.
     pub connection: u32,
 }
 

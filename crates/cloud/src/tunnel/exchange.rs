@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use host::Clock;
 use http::{Request, Response, StatusCode};
 use http_body_util::{Either, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -15,7 +16,7 @@ use hyper::service::service_fn;
 use hyper::upgrade::{self, OnUpgrade, Upgraded};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
-use tokio::io::{AsyncWriteExt, copy_bidirectional};
+use tokio::io::AsyncWriteExt;
 use tracing::debug;
 use tunnel::{Tube, hops};
 
@@ -32,6 +33,8 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// How long a node may take nothing of an answer. Then the request to the cluster is given up.
 const STUCK_TIME_MAX: Duration = Duration::from_secs(300);
+/// How long a node may go on to say something to a cluster that has said everything.
+const LAST_WORDS: Duration = Duration::from_secs(60);
 /// Whom a node is in the cluster, before its name.
 const NODE_USER: &str = "system:node:";
 /// The group of all nodes.
@@ -64,7 +67,7 @@ pub(super) async fn run(tunnels: Tunnels, node: Arc<str>, tube: Tube) {
         debug!(%node, %error, "a tunnelled request ended early");
     }
     let changed = std::mem::take(&mut *changed.lock());
-    changed.go_on(&node).await;
+    changed.go_on(&node, &tunnels.0.clock).await;
 }
 
 async fn answer(
@@ -157,7 +160,7 @@ struct Changed {
 
 impl Changed {
     /// Carries bytes both ways until both are done.
-    async fn go_on(self, node: &str) {
+    async fn go_on(self, node: &str, clock: &Clock) {
         let spliced = async {
             // Without a change that was asked for there is no stream left.
             let Some(Ok(near)) = wait(self.near).await else {
@@ -168,8 +171,8 @@ impl Changed {
                 // It was answered in the old protocol, and that is all.
                 return near.shutdown().await.map_err(Into::into);
             };
-            let mut far = TokioIo::new(far?);
-            copy_bidirectional(&mut near, &mut far).await?;
+            let patience = async { clock.sleep_until(clock.now() + LAST_WORDS).await };
+            tunnel::splice(near, TokioIo::new(far?), patience).await?;
             Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
         };
         if let Err(error) = Box::pin(spliced).await {

@@ -28,7 +28,9 @@ pub(super) struct Lanes {
     config: Config,
     crowd: Crowd,
     clock: Clock,
-    open: Mutex<Vec<Lane>>,
+    /// Nothing once the hub stops: then each request has a connection of its own, which ends with
+    /// it, so that none is left.
+    open: Mutex<Option<Vec<Lane>>>,
 }
 
 struct Lane {
@@ -46,7 +48,7 @@ pub(super) struct Taken {
 
 impl Lanes {
     pub(super) fn new(config: Config, crowd: Crowd, clock: Clock) -> Self {
-        let open = Mutex::default();
+        let open = Mutex::new(Some(Vec::new()));
         Self {
             config,
             crowd,
@@ -55,36 +57,50 @@ impl Lanes {
         }
     }
 
-    /// A place on the fullest connection that has one; there are few, and those that are not needed
-    /// any more become empty and go.
+    /// A place on the fullest connection that has one. So connections that are not needed any more
+    /// become empty, and go.
     pub(super) fn take(&self) -> Taken {
         let mut open = self.open.lock();
-        let used = |lane: &Lane| Arc::strong_count(&lane.used) - 1;
-        if open.len() > 1 {
-            let mut spare = open.iter().filter(|lane| used(lane) == 0).count();
+        let Some(open) = &mut *open else {
+            return self.lane().taken();
+        };
+        let mut empty = open.iter().filter(|lane| lane.used() == 0).count();
+        open.retain(|lane| {
             // One stays for the next.
-            open.retain(|lane| {
-                let goes = used(lane) == 0 && spare > 1;
-                spare -= usize::from(goes);
-                !goes
-            });
-        }
-        let free = open.iter().filter(|lane| used(lane) < REQUESTS_MAX);
-        let found = free.max_by_key(|lane| used(lane)).map(Lane::taken);
+            let goes = lane.used() == 0 && empty > 1;
+            empty -= usize::from(goes);
+            !goes
+        });
+        let free = open.iter().filter(|lane| lane.used() < REQUESTS_MAX);
+        let found = free.max_by_key(|lane| lane.used()).map(Lane::taken);
         found.unwrap_or_else(|| {
-            let (config, clock) = (self.config.clone(), self.clock.clone());
-            let lane = Lane {
-                client: Client::with_windows(config, self.crowd.clone(), clock, WINDOWS),
-                used: Arc::default(),
-            };
+            let lane = self.lane();
             let taken = lane.taken();
             open.push(lane);
             taken
         })
     }
+
+    /// The hub stops: connections end with the requests that use them.
+    pub(super) fn close(&self) {
+        *self.open.lock() = None;
+    }
+
+    fn lane(&self) -> Lane {
+        let (config, crowd) = (self.config.clone(), self.crowd.clone());
+        Lane {
+            client: Client::with_windows(config, crowd, self.clock.clone(), WINDOWS),
+            used: Arc::default(),
+        }
+    }
 }
 
 impl Lane {
+    /// How many requests use it.
+    fn used(&self) -> usize {
+        Arc::strong_count(&self.used) - 1
+    }
+
     fn taken(&self) -> Taken {
         Taken {
             client: self.client.clone(),

@@ -10,6 +10,7 @@ mod patient; // a reader that is not waited for for ever
 mod exchange; // one request from a stream to the cluster, and its answer
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,7 +23,8 @@ use crate::cluster::Config;
 use lanes::Lanes;
 
 /// Requests that are on their way at once, of all nodes. Further ones are turned away, and whoever
-/// sent them is told to come again.
+/// sent them is told to come again. If nobody reads, each holds 160 KiB or a little more: the queue
+/// and the window of its stream, and the window of the connection to the cluster.
 pub const EXCHANGES_MAX: u32 = 2_048;
 /// Connections to the cluster, and requests with a body that is on its way.
 const REQUESTS_MAX: u32 = EXCHANGES_MAX + 256;
@@ -89,13 +91,21 @@ impl Tunnels {
     pub fn new(config: &Config, clock: Clock, tasks: &mut Tasks) -> Self {
         let requests = tasks.crowd("tunnelled requests", REQUESTS_MAX);
         let bare = config.without_credentials();
-        Self(Arc::new(Shared {
+        let tunnels = Self(Arc::new(Shared {
             own: Lanes::new(config.clone(), requests.clone(), clock.clone()),
             bare: Lanes::new(bare, requests, clock.clone()),
             crowd: tasks.crowd("tunnels", EXCHANGES_MAX),
             clock,
             counts: Counts::default(),
-        }))
+        }));
+        let (closing, shutdown) = (tunnels.clone(), tasks.shutdown().clone());
+        tasks.add("tunnels", async move {
+            shutdown.triggered().await;
+            closing.0.own.close();
+            closing.0.bare.close();
+            Ok::<(), Infallible>(())
+        });
+        tunnels
     }
 
     /// Takes a stream that a node opened. `node` is who it is by its certificate.

@@ -23,7 +23,7 @@ use link::{Link, request};
 use mirror::{LARGE, Mirror, TICK};
 
 const MOMENT: Duration = Duration::from_millis(300);
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_request_goes_as_it_is_with_its_body_and_the_answer_comes_back() {
@@ -53,6 +53,25 @@ async fn a_request_goes_as_it_is_with_its_body_and_the_answer_comes_back() {
     ];
     assert_eq!(told["headers"].as_array().unwrap(), &expected);
     assert_eq!(mirror.tunnels.outcomes()["node"], 1);
+}
+
+#[tokio::test]
+async fn a_cluster_that_speaks_the_old_protocol_only_is_asked_too() {
+    let mirror = Mirror::speaking(&[b"http/1.1"]).await;
+    let link = Link::open(&mirror.tunnels, "n1");
+    let body = "x".repeat(200_000);
+    let told = link.ask(request("PUT", "/api", &[], &body)).await.json();
+    assert_eq!(
+        (&told["method"], &told["body"]),
+        (&"PUT".into(), &body.into())
+    );
+    assert_eq!(told["http2"], false);
+    let watch = link.send(request("GET", "/ticks", &[], "")).await.unwrap();
+    let mut body = watch.into_body();
+    let first = timeout(DEADLINE, body.frame()).await.unwrap();
+    assert_eq!(first.unwrap().unwrap().into_data().unwrap(), TICK);
+    drop(body);
+    mirror.has(0).await;
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ use hyper::body::{Body, Frame, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::ServerConfig;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -43,6 +44,11 @@ pub(crate) struct Mirror {
 
 impl Mirror {
     pub(crate) async fn start() -> Self {
+        Self::speaking(&host::tls::ALPN).await
+    }
+
+    /// A cluster that speaks these protocols only.
+    pub(crate) async fn speaking(protocols: &[&[u8]]) -> Self {
         let clock = Clock::machine();
         let now = clock.wall();
         let authority = Authority::create("test-ca", now).unwrap();
@@ -53,6 +59,8 @@ impl Mirror {
         };
         let shown = Shown::new(&authority.issue(&server, now).unwrap()).unwrap();
         let tls = host::tls::server(shown, authority.certificate(), &clock).unwrap();
+        let mut tls = ServerConfig::clone(&tls);
+        tls.alpn_protocols = protocols.iter().map(|it| it.to_vec()).collect();
         let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into())
             .await
             .unwrap();
@@ -65,7 +73,7 @@ impl Mirror {
         let counts = Arc::clone(&open);
         let serve = move |accepted| serve(accepted, Arc::clone(&counts));
         let shutdown = tasks.shutdown().clone();
-        tasks.add("mirror", listener.run(tls, crowd, shutdown, serve));
+        tasks.add("mirror", listener.run(tls.into(), crowd, shutdown, serve));
         Self {
             tunnels: Tunnels::new(&config, clock, &mut tasks),
             open,
@@ -81,7 +89,7 @@ impl Mirror {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let looked = tokio::time::timeout(Duration::from_secs(20), looking).await;
+        let looked = tokio::time::timeout(Duration::from_secs(60), looking).await;
         let open = self.open.load(Ordering::SeqCst);
         assert!(
             looked.is_ok(),

@@ -1,14 +1,15 @@
 //! Requests from this node to the cluster, over the streams of the link.
 //!
-//! A [`Tunnel`] is made before the agent and given to whoever asks; the agent tells it which session
-//! there is. One request has one stream, on which both ends speak HTTP/1.1. Bytes pass as they come,
-//! both ways; what is dropped here is given up at the hub and in the cluster.
+//! A [`Tunnel`] is made before the agent and given to whoever asks; the agent tells it which
+//! session there is. One request has one stream, on which both ends speak HTTP/1.1. Bytes pass as
+//! they come, both ways; what is dropped here is given up at the hub and in the cluster.
 
 mod patience; // how long an answer is waited for
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use host::tasks::{Crowd, Place};
@@ -22,7 +23,6 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::io::copy_bidirectional;
 use tracing::debug;
 use tunnel::{Caller, NotOpened, Opener, Tube, closed, hops};
 use wire::frame::Cause;
@@ -34,6 +34,9 @@ use crate::status::Status;
 pub const REQUESTS_MAX: u32 = 2 * wire::stream::STREAMS_MAX as u32;
 /// Bytes that are read ahead of an answer, its head included.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// How long a local caller may go on to say something to a cluster that has said everything.
+const LAST_WORDS: Duration = Duration::from_secs(60);
 
 /// What carries requests to the cluster. Clones share everything.
 #[derive(Clone)]
@@ -121,11 +124,13 @@ impl Tunnel {
     /// changed their protocol, until both are done. Without room for it both are closed.
     pub fn splice(&self, local: OnUpgrade, cluster: OnUpgrade) -> Result<(), NotPassed> {
         let place = self.0.crowd.place().ok_or(NotPassed::Busy)?;
+        let clock = self.0.times.clock().clone();
         place.spawn(async move {
+            let patience = async { clock.sleep_until(clock.now() + LAST_WORDS).await };
             let spliced = async {
                 let (local, cluster) = (local.await?, cluster.await?);
-                let (mut local, mut cluster) = (TokioIo::new(local), TokioIo::new(cluster));
-                copy_bidirectional(&mut local, &mut cluster).await?;
+                let (local, cluster) = (TokioIo::new(local), TokioIo::new(cluster));
+                tunnel::splice(local, cluster, patience).await?;
                 Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
             };
             if let Err(error) = spliced.await {

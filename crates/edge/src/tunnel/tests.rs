@@ -57,7 +57,7 @@ async fn an_answer_that_does_not_come_is_not_waited_for_for_ever() {
     assert!(words.contains("70 s"), "{words}");
     assert_eq!(began.elapsed().as_secs(), 70);
     // What was asked was never sent, and never is.
-    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(board.is_empty() && !board.has_next());
 }
 
@@ -67,7 +67,7 @@ async fn when_the_session_ends_whoever_waits_is_told() {
     let board = Board::new(Side::Agent, Limits::default(), || {});
     tunnel.begin(Some(board.opener()));
     let ends = async {
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
         board.end("the hub was silent");
         tunnel.end();
     };
