@@ -189,8 +189,8 @@ fn is_health(segments: &[String]) -> bool {
 /// 403 for a certificate that is good for what the node has, and for nothing else.
 fn good_for_reads(user: &User) -> Status {
     let message = format!(
-        "the certificate of {:?} is good for reading what this node holds and for nothing else; use \
-         a token, or the credentials of the node",
+        "the certificate of {:?} is good for reading what this node holds and for nothing else; \
+         use a token, or the credentials of the node",
         user.name
     );
     Status::new(403, "Forbidden", message)
