@@ -277,6 +277,13 @@ async fn a_token_is_looked_at_by_the_cluster() {
     let request = local.request("GET", SERVICES, None);
     let refused = client.exchange(request).await.unwrap();
     assert_eq!(refused.status, 401, "{}", text(&refused));
+    // Who loses his token on the way must not arrive as the node.
+    let mut client = door.connect(Protocol::Http1).await.unwrap();
+    let mut request = local.request("GET", "/api/v1/nodes/node-1", None);
+    let named = "authorization".parse().unwrap();
+    request.headers_mut().insert("connection", named);
+    let refused = client.exchange(request).await.unwrap();
+    assert_eq!(refused.status, 400, "{}", text(&refused));
     let path = "/api/v1/namespaces/default/serviceaccounts/default/token";
     let asked =
         json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});

@@ -1,11 +1,12 @@
 //! What is not answered on the node -> the tunnel. Without a link it is refused, and it is said
 //! since when there is none.
 
+use http::header::{AUTHORIZATION, HeaderMap};
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use jiff::Timestamp;
 use kubeapi::Status;
-use kubeapi::serve::{Beyond, Passing};
+use kubeapi::serve::{Beyond, Name, Passing};
 use kubeapi::who::User;
 use kubeapi::who::user::LOCAL_ADMINS;
 use wire::join::NodeName;
@@ -44,8 +45,14 @@ impl Beyond for Gate {
         user.belongs_to(LOCAL_ADMINS) || (user.name == self.user && user.node().is_some())
     }
 
-    fn pass(&self, request: Request<Incoming>) -> Passing<'_> {
-        Box::pin(async move { self.ask(request).await.map_err(refused) })
+    fn pass(&self, request: Request<Incoming>, name: Name) -> Passing<'_> {
+        Box::pin(async move {
+            if name == Name::Token && !keeps_its_token(request.headers()) {
+                let message = "the Connection header must not name Authorization";
+                return Err(Status::bad_request(message));
+            }
+            self.ask(request).await.map_err(refused)
+        })
     }
 }
 
@@ -59,6 +66,14 @@ impl Gate {
         }
         Ok(answer)
     }
+}
+
+/// Whether a token is still there when what concerns the client's connection alone is gone. A
+/// request that loses its token on the way would arrive as the node's own.
+fn keeps_its_token(headers: &HeaderMap) -> bool {
+    let mut headers = headers.clone();
+    tunnel::hops::strip(&mut headers);
+    headers.contains_key(AUTHORIZATION)
 }
 
 /// What a client is told whose request did not get through.
@@ -92,6 +107,22 @@ fn offline(since: Option<Timestamp>) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_cannot_be_lost_on_the_way() {
+        let kept = |all: &[(&'static str, &str)]| {
+            let pair = |(name, value): &(&'static str, &str)| {
+                (http::HeaderName::from_static(name), value.parse().unwrap())
+            };
+            keeps_its_token(&all.iter().map(pair).collect())
+        };
+        let token = ("authorization", "Bearer x");
+        assert!(kept(&[token]));
+        assert!(kept(&[token, ("connection", "keep-alive, upgrade")]));
+        for named in ["authorization", "close, Authorization", " AUTHORIZATION "] {
+            assert!(!kept(&[token, ("connection", named)]), "{named}");
+        }
+    }
 
     #[test]
     fn who_comes_without_a_link_is_told_since_when_and_when_to_come_again() {

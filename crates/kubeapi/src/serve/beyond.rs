@@ -38,7 +38,16 @@ pub trait Beyond: Send + Sync + 'static {
     /// Passes a request on, and gives the answer as it comes, without what concerned only the
     /// connection that it came on. An answer of 101 leaves the client's connection to whoever gave
     /// it.
-    fn pass(&self, request: Request<Incoming>) -> Passing<'_>;
+    fn pass(&self, request: Request<Incoming>, name: Name) -> Passing<'_>;
+}
+
+/// In whose name a request is passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    /// Whoever its token says. Without that token it must not go at all.
+    Token,
+    /// The one that is lent to callers who are known here.
+    Lent,
 }
 
 /// What came of a request.
@@ -70,21 +79,19 @@ pub(super) async fn answer(
     if let Some(answer) = here(api, &**beyond, peer, (&caller, &request)).await? {
         return Ok(Reply::Here(answer));
     }
-    let has_token = request.headers().contains_key(AUTHORIZATION);
-    match &caller {
-        Caller::Nobody => return Err(Status::unauthorized()),
-        Caller::Known(user) if !has_token && !beyond.lends_itself_to(user) => {
-            return Err(good_for_reads(user));
-        }
-        Caller::Known(_) | Caller::Stranger => {}
-    }
+    let goes_as = match &caller {
+        _ if request.headers().contains_key(AUTHORIZATION) => Name::Token,
+        Caller::Known(user) if beyond.lends_itself_to(user) => Name::Lent,
+        Caller::Known(user) => return Err(good_for_reads(user)),
+        Caller::Stranger | Caller::Nobody => return Err(Status::unauthorized()),
+    };
     let name = match &caller {
         Caller::Known(user) => user.name.as_str(),
         _ => "",
     };
     // What is passed on is bounded where it goes; here it takes the place of a request.
     let _pass = api.gate.request(name)?;
-    Ok(Reply::Passed(beyond.pass(request).await?))
+    Ok(Reply::Passed(beyond.pass(request, goes_as).await?))
 }
 
 fn caller(api: &Api, peer: &Peer, request: &Request<Incoming>) -> Caller {

@@ -29,7 +29,7 @@ use crate::who::Authorizer;
 use crate::who::token::Verifier;
 use crate::write::order::Writes;
 
-pub use beyond::{Beyond, Passing};
+pub use beyond::{Beyond, Name, Passing};
 pub use connection::serve;
 pub use feed::{FeedFailed, Feeds};
 pub use limits::Limits;
