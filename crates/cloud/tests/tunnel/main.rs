@@ -103,7 +103,7 @@ async fn a_reader_that_stops_does_not_stop_others() {
     let mirror = Mirror::start().await;
     let link = Link::open(&mirror.tunnels, "n1");
     let mut stuck = Vec::new();
-    for _ in 0..20 {
+    for _ in 0..10 {
         for path in ["/large", "/tiny"] {
             let asked = request("GET", path, &[], "");
             stuck.push(link.send(asked).await.unwrap());

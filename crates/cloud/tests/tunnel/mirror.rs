@@ -238,7 +238,7 @@ impl Drop for Held {
 /// Pieces of an answer in tiny pieces.
 const TINY: usize = 2000;
 /// Bytes of a large answer.
-pub(crate) const LARGE: usize = 5 * 1024 * 1024;
+pub(crate) const LARGE: usize = 1024 * 1024;
 pub(crate) const TICK: &str = "tick tick tick tick tick tick tick tick tick tick tick tick tick\n";
 
 /// An answer of so many pieces, after which it ends, or never does.
