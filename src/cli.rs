@@ -47,6 +47,9 @@ pub(crate) enum Command {
     Edge(Box<EdgeFlags>),
     /// Tell how nodes are doing: connected or not, in sync or not, and since when
     Status(Box<StatusFlags>),
+    /// Print a kubeconfig for the API of this node
+    #[command(after_help = KUBECONFIG_HELP)]
+    Kubeconfig(KubeconfigFlags),
     /// Let nodes join: make, list and revoke tokens
     Token {
         #[command(subcommand)]
@@ -87,6 +90,40 @@ pub(crate) enum Command {
         output: Output,
     },
 }
+
+/// The flags of `holdfast kubeconfig`.
+#[derive(Args)]
+pub(crate) struct KubeconfigFlags {
+    /// Where the node's store, key and certificate are kept
+    #[arg(
+        long,
+        env = "HOLDFAST_DATA_DIR",
+        hide_env_values = true,
+        default_value = "/var/lib/holdfast",
+        value_name = "DIR"
+    )]
+    pub(crate) data_dir: PathBuf,
+    /// Who it is for: admin, who looks after the node, or kubelet, which runs as the node
+    #[arg(long = "for", value_enum, default_value_t = Holder::Admin, value_name = "WHO")]
+    pub(crate) holder: Holder,
+}
+
+/// Who a kubeconfig is for.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Holder {
+    /// Whoever looks after the node
+    Admin,
+    /// What runs as the node
+    Kubelet,
+}
+
+const KUBECONFIG_HELP: &str = "\
+Examples:
+  holdfast kubeconfig > config && kubectl --kubeconfig config get pods -A
+  holdfast kubeconfig --for kubelet
+
+It holds a key: keep what is printed to yourself. The agent writes it when it starts, to the folder
+local of its data folder, for its owner alone.";
 
 /// What to do with a configuration file.
 #[derive(Subcommand)]

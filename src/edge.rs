@@ -9,8 +9,10 @@ use clap::{ArgAction, Args};
 use edge::agent::{Agent, Registration};
 use edge::join::{Failed, Home, Hub, Identity, Joining, Plan, Rotation, join_until, plan};
 use edge::keep::Keep;
+use edge::local::Local;
 use edge::status::Status;
 use edge::transport::Transport;
+use edge::tunnel::{self, Tunnel};
 use host::glass::{Page, Port, Shown, Socket};
 use host::pki::Pin;
 use host::{Clock, Shutdown, Tasks, Times, files};
@@ -21,7 +23,7 @@ use wire::frame::Machine;
 use wire::join::{NodeName, Token};
 
 use crate::cli::LogFlags;
-use crate::config::value::{Listen, LogFormat, LogLevel};
+use crate::config::value::{Listen, LocalApi, LogFormat, LogLevel};
 use crate::failure::Failure;
 use crate::life::{self, Threads, Until};
 use crate::log::{self, Style};
@@ -92,6 +94,16 @@ pub(crate) struct EdgeFlags {
         default_value_t = true
     )]
     register_node: bool,
+    /// Where the node's own Kubernetes API listens: IP:PORT, or off. Port 0 is the port of last
+    /// time, or any that is free
+    #[arg(
+        long,
+        env = "HOLDFAST_API",
+        hide_env_values = true,
+        default_value = "127.0.0.1:10443",
+        value_name = "IP:PORT|off"
+    )]
+    api: LocalApi,
     /// Show Prometheus metrics on this address and port, to whoever can reach it
     #[arg(
         long,
@@ -107,6 +119,7 @@ Examples:
   holdfast edge --hub hub.example.com:8443 --token-file token --ca-hash sha256:…
   holdfast edge --hub hub-a:8443 --hub hub-b:8443      once it has joined
   holdfast status --agent /var/lib/holdfast            how it is doing
+  holdfast kubeconfig > config                         for kubectl on the node
 
 The agent starts from its disk without any hub, also with an expired certificate.
 
@@ -147,6 +160,20 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     );
     let path = flags.data_dir.join("status.sock");
     show(&path, flags.metrics, shown, tasks).await?;
+    let times = Times::new(clock.clone());
+    let requests = tasks.crowd("requests", tunnel::REQUESTS_MAX);
+    let tunnel = Tunnel::new(requests, times.clone(), Arc::clone(&status));
+    if let LocalApi(Some(listen)) = flags.api {
+        let local = Local {
+            keep: &keep,
+            tunnel: tunnel.clone(),
+            node: &node,
+            data_dir: &flags.data_dir,
+            listen,
+            clock: clock.clone(),
+        };
+        local.start(tasks).await?;
+    }
     let life = Life {
         home,
         who,
@@ -157,6 +184,8 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
         },
         transport: flags.transport,
         keep,
+        tunnel,
+        times,
         status,
         clock,
         shutdown: tasks.shutdown().clone(),
@@ -215,6 +244,8 @@ struct Life {
     registration: Registration,
     transport: Transport,
     keep: Keep,
+    tunnel: Tunnel,
+    times: Times,
     status: Arc<Status>,
     clock: Clock,
     shutdown: Shutdown,
@@ -239,7 +270,7 @@ impl Life {
             transport: self.transport,
             identity: rotation.current(),
             status: self.status,
-            times: Times::new(self.clock),
+            times: self.times,
             program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(),
             machine: machine(),
             registration: self.registration,
@@ -251,7 +282,7 @@ impl Life {
         };
         // An agent that gives up ends the program, whatever becomes of its certificate.
         let ended = tokio::select! {
-            ended = agent.run(self.shutdown.clone()) => ended,
+            ended = agent.run_with(self.tunnel, self.shutdown.clone()) => ended,
             never = renewing => never,
         };
         self.keep.close();

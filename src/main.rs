@@ -8,6 +8,7 @@ mod completions; // holdfast completions
 mod config; // holdfast config, and the file itself
 mod edge; // holdfast edge
 mod failure; // what went wrong, as one message and an exit code
+mod kubeconfig; // holdfast kubeconfig
 mod life; // how a program that runs on starts and ends
 mod log; // where the log goes and how it looks
 mod node; // holdfast node
@@ -40,6 +41,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Cloud(flags) => cloud::run(*flags, &cli.log, cli.until_stdin_ends.into()),
         Command::Edge(flags) => edge::run(*flags, &cli.log, cli.until_stdin_ends.into()),
         Command::Status(flags) => status::run(&flags),
+        Command::Kubeconfig(flags) => kubeconfig::run(&flags),
         Command::Token { command, cluster } => token::run(command, &cluster),
         Command::Node { command, cluster } => node::run(command, &cluster),
         Command::Authority { command, cluster } => authority::run(command, &cluster),

@@ -57,6 +57,21 @@ fn why_not_an_address(text: &str) -> String {
     format!("{host:?} is not an IP address; {GOOD}")
 }
 
+/// Where a node's API listens, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LocalApi(pub(crate) Option<SocketAddr>);
+
+impl FromStr for LocalApi {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        match text {
+            "off" => Ok(Self(None)),
+            text => text.parse().map(|Listen(address)| Self(Some(address))),
+        }
+    }
+}
+
 /// A further name or address of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerName {

@@ -30,12 +30,18 @@ The cluster is ready. Try:
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
         let home = quoted(&node.data_dir.to_string_lossy());
         let status = status(&node.data_dir);
+        let name = &node.name;
         text.push_str(&format!(
             "
 Agents run on {}. How they are doing, and what one of them holds on its disk:
 
   {status}
   holdfast status --agent {home}
+
+Each has a Kubernetes API of its own, which goes on without the hub:
+
+  holdfast kubeconfig --data-dir {home} > {name}.kubeconfig
+  kubectl --kubeconfig {name}.kubeconfig get services -A
 ",
             names.join(", ")
         ));

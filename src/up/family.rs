@@ -145,5 +145,8 @@ fn words(node: &Node, pin: Pin, hub: SocketAddr) -> Vec<OsString> {
         node.data_dir.join("token").into(),
         "--ca-hash".into(),
         pin.to_string().into(),
+        "--api".into(),
+        // Several nodes on one machine: each has a port of its own, and keeps it.
+        "127.0.0.1:0".into(),
     ]
 }

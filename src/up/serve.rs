@@ -72,6 +72,7 @@ pub(crate) async fn start(cluster: Cluster, tasks: &mut Tasks) -> anyhow::Result
     let api = Api::new(Parts {
         reader,
         writes: Some(Arc::new(desk)),
+        beyond: None,
         catalog,
         authorizer,
         verifier,

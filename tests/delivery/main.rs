@@ -37,4 +37,5 @@ mod size; //     much at once, over little
 mod seen; //     what can be seen of nodes
 mod quic; //     the core of it over QUIC
 mod middle; //   what stands in between and has its own mind
+mod local; //    the Kubernetes API of a node
 mod limits; //   processes that may not have what they ask for

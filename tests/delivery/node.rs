@@ -87,6 +87,8 @@ impl Node {
         words.extend(["--data-dir".to_owned(), text(&self.data_dir)]);
         words.extend(["--token-file".to_owned(), text(&self.token)]);
         words.extend(["--ca-hash".to_owned(), self.pin.clone()]);
+        // Many nodes are on one machine: each has a port of its own.
+        words.extend(["--api".to_owned(), "127.0.0.1:0".to_owned()]);
         words.extend(self.extra.iter().cloned());
         self.program.words(words);
         self.program.start();

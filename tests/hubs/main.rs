@@ -9,4 +9,5 @@ mod picky; // a node that does not take everything
 mod records; // what nodes hold, and what happens, told to people
 mod rights; // what a hub may do, and that it is enough
 mod several; // hubs that share nothing but the cluster
+mod tunnel; // requests of nodes to the cluster
 mod told; // what goes wrong, told to people

@@ -6,6 +6,7 @@ use cloud::record;
 use serde_json::{Value, json};
 
 use crate::stage::{Hub, Stage, until};
+use crate::tunnel;
 
 const RIGHTS: &str = include_str!("../../deploy/hub-rbac.yaml");
 const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/holdfast-hub";
@@ -101,6 +102,7 @@ async fn a_hub_works_with_the_rights_of_its_role_and_freezes_without_them() {
         assert!(resource.trouble.is_none(), "{resource:?}");
     }
     works_in_the_cluster(&stage).await;
+    assert_eq!(tunnel::user(&node).await, "system:node:n1");
     let counts = hub.hub.register().counts();
     assert_eq!(counts.failed, 0);
     assert_eq!(hub.hub.notices().counts().dropped, 0);

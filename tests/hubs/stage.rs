@@ -18,6 +18,7 @@ use edge::agent::{Agent, Registration};
 use edge::join::{Home, Hub as Address, Joining, Rotation, join_until};
 use edge::keep::Keep;
 use edge::status::{Report, Status};
+use edge::tunnel::{REQUESTS_MAX, Tunnel};
 use host::listen::Reserved;
 use host::pki::{Pin, Wanted};
 use host::{Clock, Shutdown, Tasks, Times};
@@ -50,6 +51,8 @@ pub(crate) struct Hub {
 /// An agent.
 pub(crate) struct Node {
     pub(crate) keep: Keep,
+    /// Carries requests to the cluster.
+    pub(crate) tunnel: Tunnel,
     status: Arc<Status>,
     tasks: Tasks,
 }
@@ -163,14 +166,18 @@ impl Stage {
         };
         let shutdown = Shutdown::new();
         let mut tasks = Tasks::new(shutdown.clone());
+        let crowd = tasks.crowd("requests", REQUESTS_MAX);
+        let tunnel = Tunnel::new(crowd, agent.times.clone(), Arc::clone(&status));
+        let tunnelled = tunnel.clone();
         tasks.add("agent", async move {
             // Its certificate lives longer than any test.
             let _rotation = rotation;
-            agent.run(shutdown).await
+            agent.run_with(tunnelled, shutdown).await
         });
         Node {
             keep,
             status,
+            tunnel,
             tasks,
         }
     }

@@ -13,16 +13,24 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("object", &[]),
     ("host", &[]),
     ("wire", &["object"]),
+    ("tunnel", &["wire"]),
     ("store", &["object", "host"]),
     ("kubeapi", &["object", "host", "store"]),
-    ("cloud", &["object", "host", "wire", "store", "kubeapi"]),
-    ("edge", &["object", "host", "wire", "store", "kubeapi"]),
+    (
+        "cloud",
+        &["object", "host", "wire", "tunnel", "store", "kubeapi"],
+    ),
+    (
+        "edge",
+        &["object", "host", "wire", "tunnel", "store", "kubeapi"],
+    ),
     ("router", &["object", "host", "wire"]),
     ("mesh", &["object", "host", "store"]),
     (
         "sim",
         &[
-            "object", "host", "wire", "store", "kubeapi", "cloud", "edge", "router", "mesh",
+            "object", "host", "wire", "tunnel", "store", "kubeapi", "cloud", "edge", "router",
+            "mesh",
         ],
     ),
 ];

@@ -6,6 +6,7 @@ pub mod cache; // changes -> one copy of each object, and what can be sent of it
 pub mod view; // pods -> what each node must hold
 pub mod sessions; // which node has a session here, and who is woken
 pub mod guest; // a link that was let in -> its hello
+pub mod tunnel; // a stream of a session -> a request to the cluster, and its answer
 pub mod talk; // a session with a node over a link
 pub mod hub; // what all sessions share: the cluster's objects, views, bells
 pub mod ledger; // how each node is doing

@@ -33,6 +33,7 @@ use crate::owners::{Heard, Publisher, Waits};
 use crate::record::{HubTruth, Mode, Recorder, Records, Scribe};
 use crate::serve::{Caller, Service};
 use crate::talk::Desk as _;
+use crate::tunnel::Tunnels;
 use crate::view::Policy;
 use crate::waiting::{Asking, Waiting};
 
@@ -174,12 +175,14 @@ impl Ground {
         let times = Times::new(clock.clone());
         let policy = config.policy.clone();
         let (hub, happenings) = Hub::new(times, policy, epochs.now(), config.cache.clone());
+        let tunnels = Tunnels::new(&config.cluster, clock.clone(), tasks);
+        let hub = hub.with_leases(config.leases).with_tunnels(tunnels);
         let ground = Self {
             client,
             authorities,
             serving: Arc::new(serving),
             revocations: Revocations::default(),
-            hub: Arc::new(hub.with_leases(config.leases)),
+            hub: Arc::new(hub),
             clock,
             shutdown: tasks.shutdown().clone(),
         };

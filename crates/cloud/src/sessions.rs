@@ -60,6 +60,8 @@ pub enum Word {
     Progress = 16,
     /// The history of the cluster is another one.
     Epoch = 32,
+    /// Something is to be sent on a stream.
+    Stream = 64,
 }
 
 /// The words that were said since the last look.

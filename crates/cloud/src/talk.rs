@@ -14,9 +14,13 @@ use host::pace::{Arriving, Pace};
 use host::websocket::{CloseCode, Pump, Reader, Received};
 use object::{Resource, Scope};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
+use tunnel::{Arrived, Board};
 use wire::documents::Documents;
-use wire::frame::{Bye, Class, Frame, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Weight, frames};
+use wire::frame::{
+    Bye, Class, Frame, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Said, Weight, frames,
+};
 use wire::session::{Compared, Ended, Happening, Sender};
+use wire::stream::{self, CHUNK_BYTES_MAX, Side};
 
 use crate::guest::Guest;
 use crate::sessions::{Bell, Word};
@@ -26,6 +30,8 @@ const MESSAGE_BYTES: usize = 32 * 1024;
 /// How long after a message the next one is begun, at the earliest, unless the first was full. What
 /// changes meanwhile goes together: a message, a sync of the node's disk and an ack for all of it.
 const GATHER: Duration = Duration::from_millis(20);
+/// Bytes of streams in one message: whatever comes up meanwhile waits for no more than these.
+const STREAM_BYTES: usize = CHUNK_BYTES_MAX;
 /// How fast a message of a node must arrive to be a sign of life. Who is slower counts as silent.
 const PACE: Pace = Pace {
     longest: Duration::from_secs(600),
@@ -48,6 +54,8 @@ pub trait Desk: Send + Sync + 'static {
     fn documents(&self, node: &str) -> Option<Arc<Documents>>;
     /// Something happened in the session of a node.
     fn happened(&self, node: &Arc<str>, happening: Happening);
+    /// A node opened a stream.
+    fn arrived(&self, node: &Arc<str>, arrived: Arrived);
     /// Bytes of messages that were received and sent.
     fn carried(&self, node: &str, received: Weight, sent: Weight);
     /// How the session looks now.
@@ -124,8 +132,10 @@ pub struct Talk<S, D> {
     pong: Option<Bytes>,
     /// What is being written.
     writing: Weight,
-    /// Until when nothing is begun.
+    /// Until when nothing is begun but what is sent on streams.
     gathers: Duration,
+    /// The streams, once there was one: most sessions never have any.
+    streams: Option<Board>,
 }
 
 impl<S, D> Talk<S, D>
@@ -154,6 +164,7 @@ where
             pong: None,
             writing: Weight::default(),
             gathers: Duration::ZERO,
+            streams: None,
         }
     }
 
@@ -163,6 +174,9 @@ where
             closed = self.go_on() => closed,
             bye = stop => Closed::SentAway(bye),
         };
+        if let Some(streams) = self.streams.take() {
+            streams.end(&closed.to_string());
+        }
         // Who does not hear anything is told nothing: it would only arrive when the link is back.
         if !matches!(closed, Closed::Ended(Ended::Silent { .. })) {
             let (words, code) = last_words(&closed);
@@ -246,10 +260,31 @@ where
             // A link can die while something is written to it, and that never ends.
             return Ok(self.sender.wait(now)?);
         }
-        if now < self.gathers {
+        if now < self.gathers && !self.has_streams() {
             return Ok(self.sender.wait(now)?.min(self.gathers));
         }
         let mut message = Vec::new();
+        if now >= self.gathers {
+            self.deliver(&mut message, now)?;
+        }
+        self.stream(&mut message);
+        let pong = self.pong.take();
+        self.desk.looks(&self.node, &self.sender);
+        if !message.is_empty() || pong.is_some() {
+            self.writing = Weight::of(&message);
+            self.pump.start(message, pong);
+            return Ok(self.sender.wait(now)?);
+        }
+        let wakes_at = self.sender.wakes_at();
+        Ok(match now < self.gathers {
+            // What was to be sent on a stream was given up just now.
+            true => wakes_at.min(self.gathers),
+            false => wakes_at,
+        })
+    }
+
+    /// Adds what is to be said of the session itself, and what is to be delivered.
+    fn deliver(&mut self, message: &mut Vec<u8>, now: Duration) -> Result<(), Closed> {
         let mut happenings = Vec::new();
         let mut is_greeting = false;
         let sender = &mut self.sender;
@@ -258,7 +293,7 @@ where
                 let (frame, happened) = sender.next(source, now)?;
                 happenings.extend(happened);
                 let Some(frame) = frame else { break };
-                frame.encode(&mut message);
+                frame.encode(message);
                 // Nobody answers before the welcome is there: what follows would keep it waiting.
                 is_greeting = matches!(frame, Frame::Welcome(_));
                 if is_greeting {
@@ -267,21 +302,45 @@ where
             }
             Ok::<(), Ended>(())
         })?;
-        self.tell(happenings);
+        self.tell(happenings)?;
         if self.sender.wants_view() {
             self.bell.ring(Word::View);
         }
-        let pong = self.pong.take();
-        self.desk.looks(&self.node, &self.sender);
-        if !message.is_empty() || pong.is_some() {
-            if !is_greeting && message.len() < MESSAGE_BYTES {
-                self.gathers = now + GATHER;
-            }
-            self.writing = Weight::of(&message);
-            self.pump.start(message, pong);
-            return Ok(self.sender.wait(now)?);
+        let says = !message.is_empty() || self.pong.is_some();
+        if says && !is_greeting && message.len() < MESSAGE_BYTES {
+            self.gathers = now + GATHER;
         }
-        Ok(self.sender.wakes_at())
+        Ok(())
+    }
+
+    /// Adds what is to be sent on streams, after everything else.
+    fn stream(&self, message: &mut Vec<u8>) {
+        let Some(streams) = &self.streams else { return };
+        let most = (message.len() + STREAM_BYTES).min(MESSAGE_BYTES);
+        while message.len() < most {
+            match streams.next(most - message.len()) {
+                Some(frame) => frame.encode(message),
+                None => break,
+            }
+        }
+    }
+
+    fn has_streams(&self) -> bool {
+        self.streams.as_ref().is_some_and(Board::has_next)
+    }
+
+    /// Takes what the node said of a stream.
+    fn take_stream(&mut self, id: u64, said: Said) -> Result<(), Closed> {
+        let streams = self.streams.get_or_insert_with(|| {
+            let bell = Arc::clone(&self.bell);
+            let wake = move || bell.ring(Word::Stream);
+            Board::new(Side::Hub, stream::Limits::default(), wake)
+        });
+        let arrived = streams.take(id, said).map_err(Ended::from)?;
+        if let Some(arrived) = arrived {
+            self.desk.arrived(&self.node, arrived);
+        }
+        Ok(())
     }
 
     fn receive(&mut self, received: Received) -> Result<(), Closed> {
@@ -307,8 +366,7 @@ where
             }
             Ok::<_, Ended>(happenings)
         })?;
-        self.tell(happenings);
-        Ok(())
+        self.tell(happenings)
     }
 
     /// A message that takes long to arrive is a sign of life.
@@ -319,10 +377,14 @@ where
         }
     }
 
-    fn tell(&self, happenings: Vec<Happening>) {
+    fn tell(&mut self, happenings: Vec<Happening>) -> Result<(), Closed> {
         for happening in happenings {
-            self.desk.happened(&self.node, happening);
+            match happening {
+                Happening::Stream { id, said } => self.take_stream(id, said)?,
+                happening => self.desk.happened(&self.node, happening),
+            }
         }
+        Ok(())
     }
 }
 
@@ -341,125 +403,5 @@ pub(crate) fn last_words(closed: &Closed) -> (Vec<u8>, CloseCode) {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::pin::pin;
-
-    use host::Clock;
-    use host::websocket::{Role, Socket};
-    use tokio::io::DuplexStream;
-    use wire::frame::Welcome;
-    use wire::session::Patience;
-    use wire::window::Limits;
-
-    use super::*;
-    use crate::cache;
-    use crate::hub::Hub;
-    use crate::slow_tests::{guest, trickle, written};
-    use crate::view::Policy;
-
-    /// A session that waits for what the node says, and the node's end of the link.
-    fn talk() -> (Talk<DuplexStream, Hub>, DuplexStream, Times) {
-        let times = Times::new(Clock::machine());
-        let (hub, _) = Hub::new(
-            times.clone(),
-            Policy::default(),
-            1,
-            cache::Limits::default(),
-        );
-        let (guest, link) = guest();
-        let welcome = Welcome {
-            protocol: 1,
-            features: 0,
-            hub: "hub".into(),
-            heartbeat_seconds: 30,
-            window: 10,
-        };
-        let held = (Vec::new(), Vec::new());
-        let sender = Sender::new(
-            welcome,
-            held,
-            (Limits::default(), Patience::HUB),
-            times.now(),
-        );
-        let desk = (Arc::new(hub), Arc::default());
-        (Talk::new(guest, "n".into(), desk, sender), link, times)
-    }
-
-    /// How long a session lasts in which a message comes, so many bytes a second.
-    async fn lasted(at_once: usize) -> Duration {
-        let (mut talk, mut link, times) = talk();
-        let bytes = written(1_000_000, &vec![0; 200 * at_once]);
-        let stop = pin!(std::future::pending());
-        let closed = tokio::select! {
-            closed = talk.run(stop) => closed,
-            () = trickle(&mut link, &bytes, at_once) => return times.now(),
-        };
-        assert_eq!(closed.label(), "silent");
-        times.now()
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_message_that_takes_long_to_arrive_is_a_sign_of_life() {
-        assert!(lasted(900).await >= Duration::from_secs(200));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_byte_now_and_then_is_none() {
-        let idle = Patience::HUB.idle_max;
-        let lasted = lasted(1).await;
-        assert!(
-            lasted >= idle && lasted <= idle + PACE.first * 3,
-            "{lasted:?}"
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_is_said_soon_after_a_message_goes_together() {
-        let (mut talk, link, times) = talk();
-        let socket = Socket::new(link, Role::Client, Bytes::new());
-        let (mut reader, mut writer) = socket.split();
-        let node = async {
-            let mut heard = async || match reader.read(MESSAGE_BYTES_MAX).await.unwrap() {
-                Received::Message(message) => frames(&message, MESSAGE_BYTES_MAX).unwrap(),
-                other => panic!("{other:?}"),
-            };
-            let mut ask = async |number| {
-                let mut message = Vec::new();
-                let holds = None;
-                Frame::Ping { number, holds }.encode(&mut message);
-                writer.write_message(&message).await.unwrap();
-            };
-            let welcome = heard().await;
-            assert!(matches!(welcome[..], [Frame::Welcome(_)]));
-            heard().await;
-            tokio::time::sleep(GATHER).await;
-            let began = times.now();
-            ask(1).await;
-            assert_eq!(heard().await.len(), 1);
-            assert_eq!(times.now(), began);
-            ask(2).await;
-            ask(3).await;
-            assert_eq!(heard().await.len(), 2);
-            let waited = times.now() - began;
-            assert!(waited >= GATHER && waited <= 2 * GATHER, "{waited:?}");
-        };
-        let stop = pin!(std::future::pending());
-        tokio::select! {
-            closed = talk.run(stop) => panic!("{closed}"),
-            () = node => {}
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_node_that_takes_nothing_any_more_is_noticed() {
-        let (mut talk, link, times) = talk();
-        // More than the link holds: the write never ends.
-        let more = vec![0; 4 << 20];
-        talk.pump.start(more, None);
-        let closed = talk.run(pin!(std::future::pending())).await;
-        assert_eq!(closed.label(), "silent");
-        let most = Patience::HUB.idle_max + LAST_WORDS + Duration::from_secs(1);
-        assert!(times.now() <= most, "{:?}", times.now());
-        drop(link);
-    }
-}
+#[path = "talk_tests.rs"]
+mod tests;

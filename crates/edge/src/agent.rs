@@ -20,6 +20,7 @@ use crate::reconnect::{Attempt, Lasted, Reconnect};
 use crate::status::Status;
 use crate::talk::{Closed, Talk};
 use crate::transport::{Choice, QUIC_TIME_MAX, Transport};
+use crate::tunnel::Tunnel;
 
 /// How long it may take to reach a hub, and to be let in.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
@@ -91,6 +92,15 @@ enum Unlinked {
 impl Agent {
     /// Keeps a session with a hub until the shutdown.
     pub async fn run(self, shutdown: Shutdown) -> Result<(), Failed> {
+        self.go_on(None, shutdown).await
+    }
+
+    /// The same, and requests to the cluster go through its sessions.
+    pub async fn run_with(self, tunnel: Tunnel, shutdown: Shutdown) -> Result<(), Failed> {
+        self.go_on(Some(&tunnel), shutdown).await
+    }
+
+    async fn go_on(self, tunnel: Option<&Tunnel>, shutdown: Shutdown) -> Result<(), Failed> {
         let mut reconnect = Reconnect::new(self.hubs.len(), chance());
         let mut choice = Choice::new(self.transport);
         let mut linked_until = self.times.now();
@@ -98,7 +108,7 @@ impl Agent {
             let began = self.times.now();
             let hub = &self.hubs[reconnect.hub()];
             let attempt = tokio::select! {
-                closed = self.session((hub, &mut choice), &shutdown) => closed,
+                closed = self.session((hub, &mut choice), tunnel, &shutdown) => closed,
                 () = shutdown.triggered() => return Ok(()),
             };
             let now = self.times.now();
@@ -129,6 +139,7 @@ impl Agent {
     async fn session(
         &self,
         (hub, choice): (&Hub, &mut Choice),
+        tunnel: Option<&Tunnel>,
         shutdown: &Shutdown,
     ) -> Result<(Closed, Lasted), Unlinked> {
         let opened = self.connect(hub, choice).await;
@@ -150,7 +161,7 @@ impl Agent {
         let began = self.times.now();
         Ok(match opened {
             Opened::WebSocket(socket) => {
-                let talk = Talk::new(*socket, hello, &self.keep, beside);
+                let talk = Talk::new(*socket, hello, &self.keep, beside).with_tunnel(tunnel);
                 let (closed, lasted) = talk.run(stop).await;
                 if closed.is_lost() {
                     choice.websocket_lost();
@@ -158,7 +169,7 @@ impl Agent {
                 (closed, lasted)
             }
             Opened::Quic(socket) => {
-                let talk = Talk::new(*socket, hello, &self.keep, beside);
+                let talk = Talk::new(*socket, hello, &self.keep, beside).with_tunnel(tunnel);
                 let (closed, lasted) = talk.run(stop).await;
                 if closed.is_lost() {
                     let now = self.times.now();

@@ -7,7 +7,9 @@
 pub mod join; // how a machine becomes a node and stays one
 pub mod reconnect; // when to try again, and where
 pub mod transport; // over what a link goes
+pub mod tunnel; // requests of this node -> streams of the link
 pub mod agent; // a session after the other
 pub mod talk; // a session over a link
+pub mod local; // the API of the node: the store to its clients
 pub mod keep; // what a session hands on -> the store
 pub mod status; // how the agent is doing

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,19 +13,33 @@ use host::Times;
 use host::websocket::{CloseCode, Pump, Reader, Received, Socket};
 use store::replica::Refusal;
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
+use tokio::sync::Notify;
+use tunnel::Board;
 use wire::frame::{
-    Bye, Class, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Weight, frames,
+    Bye, Cause, Class, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Weight, frames,
 };
-use wire::session::{Ended, Receiver, Task};
+use wire::session::{Ended, Receiver, TUNNELS, Task};
+use wire::stream::{self, CHUNK_BYTES_MAX, Side};
 
 use crate::keep::{Begun, Keep, Stored};
 use crate::reconnect::Lasted;
 use crate::status::Status;
+use crate::tunnel::Tunnel;
 
 /// Pieces that wait for the disk. Beyond it nothing more is read: the hub waits for acks anyway.
 const WAITING_MAX: usize = 64;
 /// Bytes of frames that are put into one message.
 const MESSAGE_BYTES: usize = 32 * 1024;
+/// Bytes of streams in one message: an ack that comes up meanwhile waits for no more than these.
+const STREAM_BYTES: usize = CHUNK_BYTES_MAX;
+/// How much there may be of streams. The window is larger than a hub's: what is read here comes
+/// from far away, and each window is sent once in the time of a round trip.
+const STREAMS: stream::Limits = stream::Limits {
+    streams: stream::STREAMS_MAX,
+    window: 128 * 1024,
+    queue: 64 * 1024,
+    session: stream::STREAMS_MAX * 192 * 1024,
+};
 /// How often it is looked whether something of a large message has arrived.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How long the last words may take.
@@ -108,6 +123,11 @@ pub struct Talk<'a, S> {
     writing: Weight,
     /// The highest number of a delivery that came.
     highest: u64,
+    /// The streams, and what says that there is something to send on them.
+    streams: Board,
+    woken: Arc<Notify>,
+    /// What opens streams.
+    tunnel: Option<&'a Tunnel>,
 }
 
 type Storing = Pin<Box<dyn Future<Output = (Begun, Result<u64, Refusal>)> + Send>>;
@@ -124,7 +144,12 @@ where
         (times, status): (&'a Times, &'a Status),
     ) -> Self {
         let (reader, writer) = socket.split();
+        let woken = Arc::new(Notify::new());
+        let wake = Arc::clone(&woken);
         Self {
+            streams: Board::new(Side::Agent, STREAMS, move || wake.notify_one()),
+            woken,
+            tunnel: None,
             keep,
             times,
             status,
@@ -142,6 +167,13 @@ where
         }
     }
 
+    /// The same, and requests to the cluster go through it.
+    #[must_use]
+    pub fn with_tunnel(mut self, tunnel: Option<&'a Tunnel>) -> Self {
+        self.tunnel = tunnel;
+        self
+    }
+
     /// Goes on until the session is over, or `stop` says so. Says why it ended, and what there was
     /// of it.
     pub async fn run(mut self, stop: impl Future<Output = ()>) -> (Closed, Lasted) {
@@ -150,6 +182,10 @@ where
             closed = self.go_on(&mut storing) => closed,
             () = stop => Closed::Stopping,
         };
+        self.streams.end(&closed.to_string());
+        if let Some(tunnel) = self.tunnel {
+            tunnel.end();
+        }
         let now = self.times.now();
         let lasted = Lasted {
             greeted: self.greeted.map(|at| now.saturating_sub(at)),
@@ -208,6 +244,7 @@ where
                 self.status.sent(sent);
                 Ok(())
             }
+            () = self.woken.notified() => Ok(()),
             () = self.times.clock().sleep_until(wakes_at) => Ok(()),
         }
     }
@@ -215,6 +252,8 @@ where
     /// Says what is to be said, and gives when to try again though nothing happened.
     fn speak(&mut self) -> Result<Duration, Closed> {
         let now = self.times.now();
+        let awaited = self.streams.is_awaited();
+        self.receiver.awaits(awaited, now);
         if !self.pump.is_free() {
             // A link can die while something is written to it, and that never ends.
             return Ok(self.receiver.wait(now)?);
@@ -231,6 +270,7 @@ where
                 None => break,
             }
         }
+        self.stream(&mut message);
         let pong = self.pong.take();
         if !message.is_empty() || pong.is_some() {
             self.writing = Weight::of(&message);
@@ -238,6 +278,17 @@ where
             return Ok(self.receiver.wait(now)?);
         }
         Ok(self.receiver.wakes_at())
+    }
+
+    /// Adds what is to be sent on streams, after everything else.
+    fn stream(&self, message: &mut Vec<u8>) {
+        let most = (message.len() + STREAM_BYTES).min(MESSAGE_BYTES);
+        while message.len() < most {
+            match self.streams.next(most - message.len()) {
+                Some(frame) => frame.encode(message),
+                None => break,
+            }
+        }
     }
 
     fn store(&mut self, storing: &mut Option<Storing>) {
@@ -277,7 +328,7 @@ where
         for frame in frames(&message, MESSAGE_BYTES_MAX)? {
             self.count(&frame);
             for task in self.receiver.take(frame, self.keep, now)? {
-                self.take_on(task);
+                self.take_on(task)?;
             }
         }
         self.keep.note_aside(self.receiver.aside());
@@ -295,12 +346,27 @@ where
         }
     }
 
-    fn take_on(&mut self, task: Task) {
-        if let Task::Welcome(welcome) = &task {
-            self.greeted = Some(self.times.now());
-            self.status.welcomed(welcome, self.times.clock().wall());
+    fn take_on(&mut self, task: Task) -> Result<(), Closed> {
+        match task {
+            Task::Welcome(welcome) => {
+                self.greeted = Some(self.times.now());
+                self.status.welcomed(&welcome, self.times.clock().wall());
+                if let Some(tunnel) = self.tunnel {
+                    let carries = welcome.features & TUNNELS != 0;
+                    tunnel.begin(carries.then(|| self.streams.opener()));
+                }
+                self.queue.extend(Stored::of(Task::Welcome(welcome)));
+            }
+            Task::Stream { id, said } => {
+                let arrived = self.streams.take(id, said).map_err(Ended::from)?;
+                if let Some(arrived) = arrived {
+                    let words = "this agent takes no streams";
+                    arrived.tube.close(Cause::NotServed, words);
+                }
+            }
+            task => self.queue.extend(Stored::of(task)),
         }
-        self.queue.extend(Stored::of(task));
+        Ok(())
     }
 
     /// A message that takes long to arrive is a sign of life. While nothing is read, since too much

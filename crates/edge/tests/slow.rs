@@ -9,13 +9,16 @@ use bytes::Bytes;
 use edge::keep::Keep;
 use edge::status::Status;
 use edge::talk::Talk;
+use edge::tunnel::{NotPassed, REQUESTS_MAX, Tunnel};
 use host::websocket::{Received, Role, Socket};
-use host::{Clock, Times};
+use host::{Clock, Shutdown, Tasks, Times};
+use http_body_util::Empty;
 use store::disk::memory::MemoryDisk;
 use store::{Options, Replica};
 use tokio::io::DuplexStream;
 use tokio::time::sleep;
 use wire::frame::{Asides, Frame, Hello, Machine, Welcome};
+use wire::session::TUNNELS;
 
 fn hello() -> Hello {
     Hello {
@@ -32,11 +35,11 @@ fn hello() -> Hello {
     }
 }
 
-fn welcome() -> Vec<u8> {
+fn welcome(features: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     let welcome = Welcome {
         protocol: 1,
-        features: 0,
+        features,
         hub: "hub".into(),
         heartbeat_seconds: 30,
         window: 10,
@@ -73,7 +76,7 @@ async fn lasted(listens: Duration) -> Duration {
             writer.ping().await.unwrap();
             sleep(Duration::from_secs(3)).await;
         }
-        writer.write_message(&welcome()).await.unwrap();
+        writer.write_message(&welcome(0)).await.unwrap();
         std::future::pending::<()>().await;
     };
     session(64 * 1024, hub).await
@@ -114,4 +117,41 @@ async fn a_welcome_that_was_late_does_not_make_the_session_short() {
         lasted >= end && lasted <= end + Duration::from_secs(6),
         "{lasted:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_caller_waits_for_an_answer_a_dead_link_is_noticed_within_ten_seconds() {
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    let times = Times::new(Clock::machine());
+    let disk = Arc::new(MemoryDisk::default());
+    let replica = Replica::open(disk, Options::new("node"), Clock::machine()).unwrap();
+    let (keep, status) = (Keep::new(replica), Arc::new(Status::default()));
+    let mut tasks = Tasks::new(Shutdown::new());
+    let crowd = tasks.crowd("requests", REQUESTS_MAX);
+    let tunnel = Tunnel::new(crowd, times.clone(), Arc::clone(&status));
+    let socket = Socket::new(ours, Role::Client, Bytes::new());
+    let talk = Talk::new(socket, hello(), &keep, (&times, &status));
+    let talk = talk.with_tunnel(Some(&tunnel));
+    let hub = async {
+        let (mut reader, mut writer) = Socket::new(theirs, Role::Server, Bytes::new()).split();
+        reader.read(4096).await.unwrap();
+        writer.write_message(&welcome(TUNNELS)).await.unwrap();
+        std::future::pending::<()>().await;
+    };
+    let asks = async {
+        while !tunnel.is_open() {
+            sleep(Duration::from_millis(100)).await;
+        }
+        let began = times.now();
+        let request = http::Request::get("/version").body(Empty::<Bytes>::new());
+        let broke = tunnel.pass(request.unwrap()).await.unwrap_err();
+        assert!(matches!(broke, NotPassed::Broke(_)), "{broke}");
+        times.now() - began
+    };
+    let noticed = tokio::select! {
+        () = hub => unreachable!("it goes on"),
+        (noticed, _) = async { tokio::join!(asks, talk.run(std::future::pending())) } => noticed,
+    };
+    assert!(noticed <= Duration::from_secs(10), "{noticed:?}");
+    assert!(!tunnel.is_open());
 }

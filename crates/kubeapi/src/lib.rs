@@ -15,6 +15,7 @@ pub mod custom; // CustomResourceDefinition -> kinds and schemas
 pub mod read; // get, list, watch over a reader
 pub mod table; // objects as rows for people, and as metadata only
 pub mod write; // create, update, patch, delete through the authority
+pub mod kubeconfig; // how a client finds an API and who it is there
 pub mod status; // every refusal, as the Status object that clients expect
 
 pub use status::Status;

@@ -43,6 +43,6 @@ pub use change::Change;
 pub use digest::Digest;
 pub use header::{Header, Object, Pairs};
 pub use name::{ObjectName, Resource};
-pub use scope::{Range, Scope, Want};
+pub use scope::{Extent, Range, Scope, Want};
 pub use standing::Standing;
 pub use version::Version;

@@ -40,6 +40,18 @@ pub struct Want {
     pub range: Range,
     /// What of it.
     pub selector: Selector,
+    /// Whether all of it is wanted, or what there happens to be.
+    pub extent: Extent,
+}
+
+/// How much of what is wanted must be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Extent {
+    /// All of it: whoever has only a part does not answer.
+    #[default]
+    Whole,
+    /// What is held, though there may be more elsewhere.
+    Held,
 }
 
 impl Scope {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use object::select::Selector;
 use object::{ObjectName, Resource, Version};
-use store::{At, Ended, Event, Part, Reader, Refused, Row, Step, Want, Watch, What};
+use store::{At, Ended, Event, Extent, Part, Reader, Refused, Row, Step, Want, Watch, What};
 
 use crate::cluster::range_of;
 use crate::seen::Seen;
@@ -37,6 +37,7 @@ impl Client {
                 resource,
                 range,
                 selector: Selector::default(),
+                extent: Extent::Whole,
             },
             node,
             state: None,

@@ -10,7 +10,7 @@ use host::Clock;
 use object::{Header, ObjectName, Resource};
 use store::authority::{Action, Draft, Expect, Swap};
 use store::disk::real::RealDisk;
-use store::{At, Authority, Options, Part, Range, Want};
+use store::{At, Authority, Extent, Options, Part, Range, Want};
 
 const OBJECT_BYTES: usize = 2048;
 /// What the kernel counts memory in, on the machines that this is run on.
@@ -170,6 +170,7 @@ fn reads(clock: &Clock, authority: &Authority, count: usize) {
         resource: pods(),
         range: Range::All,
         selector: Default::default(),
+        extent: Extent::Whole,
     };
     let part = Part {
         from: None,

@@ -35,7 +35,7 @@ pub use entry::FORMAT;
 pub use files::Unreadable;
 pub use holding::{Holding, Staged};
 pub use log::{Durable, Failed, Options};
-pub use object::{Range, Scope, Want};
+pub use object::{Extent, Range, Scope, Want};
 pub use reader::{At, Page, Part, ReadFailed, Reader};
 pub use recover::OpenError;
 pub use replica::Replica;

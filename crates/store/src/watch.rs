@@ -12,7 +12,7 @@ use tokio::sync::watch::Receiver;
 use crate::reader::{Reader, Shared, Slot};
 use crate::row::{Event, Fate, Replaced, What};
 use crate::table::{Refused, pairs};
-use object::scope::Want;
+use object::scope::{Extent, Want};
 
 /// Steps that are taken out of the history at once.
 const STEPS_MAX: usize = 256;
@@ -207,6 +207,9 @@ impl Watch {
             Fate::Reset => event.version > self.from && self.touched(event),
             // What is watched must have been held all the time, perhaps by another scope: one that
             // started again later has not seen what happened in between.
+            Fate::Ended if self.want.extent == Extent::Held => {
+                event.version > self.from && replaced.scope.may_meet(&self.want.range)
+            }
             Fate::Ended => {
                 let table = self.slot.table.read();
                 let since = table.held_since(&self.want);

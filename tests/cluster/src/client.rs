@@ -6,10 +6,13 @@
     reason = "a client under test stands outside the program: it has its own sockets and tasks"
 )]
 
+use std::path::Path;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use host::pki::Credential;
+use host::pki::{Credential, Key, certificate_from_pem};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
@@ -23,6 +26,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::Site;
+use crate::site::tls;
 
 /// What a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub enum Protocol {
 pub struct Door {
     address: String,
     tls: Arc<ClientConfig>,
+    /// Without any certificate.
+    stranger: Arc<ClientConfig>,
 }
 
 /// An open connection.
@@ -88,12 +94,51 @@ impl Door {
         Ok(Self {
             address: site.address().to_owned(),
             tls: Arc::new(site.tls(credential)?),
+            stranger: Arc::new(site.tls(None)?),
         })
     }
 
     /// The door of a server for its administrator.
     pub fn for_admin(site: &Site) -> Result<Self, crate::Error> {
         Self::open(site, Some(&site.admin()?))
+    }
+
+    /// The door that a kubeconfig leads to, with certificates inside.
+    pub fn of_kubeconfig(path: &Path) -> Result<Self, crate::Error> {
+        let text = std::fs::read_to_string(path).map_err(crate::Error::file(path))?;
+        let wrong = || {
+            let error = std::io::Error::other("it lacks something, or it is not ours");
+            let path = path.to_owned();
+            crate::Error::File { path, error }
+        };
+        let line = |start: &str| {
+            let found = text
+                .lines()
+                .find_map(|line| line.trim().strip_prefix(start));
+            found.ok_or_else(wrong)
+        };
+        let pem = |start: &str| {
+            let bytes = BASE64_STANDARD.decode(line(start)?);
+            bytes.map_err(|_| wrong())
+        };
+        let authority = certificate_from_pem(&pem("certificate-authority-data: ")?)?;
+        let stranger = tls(&authority, None).map_err(|_| wrong())?;
+        let certificate = certificate_from_pem(&pem("client-certificate-data: ")?)?;
+        let key = Key::from_pem(&pem("client-key-data: ")?)?;
+        let credential = key.certified(certificate)?;
+        Ok(Self {
+            address: line("server: https://")?.to_owned(),
+            tls: Arc::new(tls(&authority, Some(&credential)).map_err(|_| wrong())?),
+            stranger: Arc::new(stranger),
+        })
+    }
+
+    /// The same door for one without a certificate.
+    pub fn as_nobody(self) -> Self {
+        Self {
+            tls: self.stranger.clone(),
+            ..self
+        }
     }
 
     /// Opens a connection.

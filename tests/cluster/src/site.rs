@@ -12,7 +12,7 @@ use base64::prelude::BASE64_STANDARD;
 use host::Clock;
 use host::files::{self, Audience};
 use host::pki::{Authority, Credential, Folder, Wanted};
-use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::Error;
@@ -103,24 +103,7 @@ impl Site {
                 error,
             }
         };
-        let mut roots = RootCertStore::empty();
-        roots
-            .add(self.authority()?.certificate().clone())
-            .map_err(refused)?;
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(refused)?
-            .with_root_certificates(roots);
-        match credential {
-            None => Ok(builder.with_no_client_auth()),
-            Some(Credential { certificate, key }) => builder
-                .with_client_auth_cert(
-                    vec![certificate.clone()],
-                    PrivateKeyDer::Pkcs8(key.clone_key()),
-                )
-                .map_err(refused),
-        }
+        tls(self.authority()?.certificate(), credential).map_err(refused)
     }
 
     pub(crate) fn pki(&self) -> Result<Folder, Error> {
@@ -183,3 +166,23 @@ current-context: test
 }
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// How a client with this certificate, or with none, speaks TLS to servers of an authority.
+pub(crate) fn tls(
+    authority: &CertificateDer<'static>,
+    credential: Option<&Credential>,
+) -> Result<ClientConfig, rustls::Error> {
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.clone())?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots);
+    match credential {
+        None => Ok(builder.with_no_client_auth()),
+        Some(Credential { certificate, key }) => builder.with_client_auth_cert(
+            vec![certificate.clone()],
+            PrivateKeyDer::Pkcs8(key.clone_key()),
+        ),
+    }
+}

@@ -134,6 +134,16 @@ impl Config {
         })
     }
 
+    /// The same cluster, for somebody who has credentials of his own: nothing of ours is shown.
+    #[must_use]
+    pub fn without_credentials(&self) -> Self {
+        Self {
+            certificate: None,
+            token: None,
+            ..self.clone()
+        }
+    }
+
     /// The address, for people.
     pub fn address(&self) -> &str {
         &self.server.address
@@ -141,21 +151,25 @@ impl Config {
 
     /// Looks whether the files that are named can be used, so that this is told of at the start.
     pub fn check(&self, clock: &Clock) -> Result<(), ConfigError> {
-        self.tls(clock)?;
+        self.tls(&tls::ALPN, clock)?;
         if let Some(token) = &self.token {
             token.read()?;
         }
         Ok(())
     }
 
-    /// How TLS is spoken from now on: files are read now.
-    pub(super) fn tls(&self, clock: &Clock) -> Result<Arc<ClientConfig>, ConfigError> {
+    /// How TLS is spoken from now on, and what over it: files are read now.
+    pub(super) fn tls(
+        &self,
+        protocols: &[&[u8]],
+        clock: &Clock,
+    ) -> Result<Arc<ClientConfig>, ConfigError> {
         let servers = self.trusted.certificates(Secrecy::Public)?;
         let own = match &self.certificate {
             Some((chain, key)) => Some((chain.certificates(Secrecy::Public)?, key.key()?)),
             None => None,
         };
-        let protocols = tls::ALPN.map(Vec::from).to_vec();
+        let protocols = protocols.iter().map(|it| it.to_vec()).collect();
         let party = tls::Party {
             servers,
             own,

@@ -11,9 +11,10 @@ use host::Clock;
 use host::dial::{self, Secure};
 use host::listen::Protocol;
 use host::tasks::{Crowd, Place};
+use host::tls;
 use http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, USER_AGENT};
 use http::{Request, Response};
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -34,6 +35,27 @@ const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 /// How long a token from a file is used before the file is looked at again.
 const TOKEN_AGE_MAX: Duration = Duration::from_secs(60);
 
+/// What is sent with a request: bytes that are here, or what somebody else sends us.
+pub(super) type Sent = Either<Full<Bytes>, Incoming>;
+
+/// How much may wait unread, on one stream and on all of a connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Windows {
+    /// Bytes of one answer.
+    pub stream: u32,
+    /// Bytes of all answers. If that is less than all streams may have, slow readers stop others.
+    pub connection: u32,
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        Self {
+            stream: STREAM_WINDOW,
+            connection: CONNECTION_WINDOW,
+        }
+    }
+}
+
 /// A client of the cluster. Clones share the connection.
 #[derive(Clone)]
 pub struct Client {
@@ -46,7 +68,8 @@ struct Shared {
     config: Config,
     clock: Clock,
     crowd: Crowd,
-    open: AsyncMutex<Option<http2::SendRequest<Full<Bytes>>>>,
+    windows: Windows,
+    open: AsyncMutex<Option<http2::SendRequest<Sent>>>,
     token: Mutex<Option<Seen>>,
 }
 
@@ -60,10 +83,16 @@ impl Client {
     /// A client of this cluster. Its connections take places of `crowd`: one for each, and one for
     /// each request with a body that is on its way.
     pub fn new(config: Config, crowd: Crowd, clock: Clock) -> Self {
+        Self::with_windows(config, crowd, clock, Windows::default())
+    }
+
+    /// The same with other windows.
+    pub fn with_windows(config: Config, crowd: Crowd, clock: Clock, windows: Windows) -> Self {
         let shared = Shared {
             config,
             clock,
             crowd,
+            windows,
             open: AsyncMutex::new(None),
             token: Mutex::new(None),
         };
@@ -98,26 +127,53 @@ impl Client {
     /// Sends a request whose URI is a path and query, and gives the head of the answer.
     pub(super) async fn send(
         &self,
-        mut request: Request<Full<Bytes>>,
+        mut request: Request<Sent>,
     ) -> Result<Response<Incoming>, Error> {
-        self.shared.address(&mut request)?;
-        if let Some(headers) = &self.acts_as {
-            for (name, value) in headers.iter() {
-                request.headers_mut().append(name, value.clone());
-            }
-        }
+        self.prepare(&mut request)?;
         let answer = self.shared.send(request).await?;
+        Ok(self.heed(answer))
+    }
+
+    /// Passes on a request of somebody else, with what he sends, and gives the head of the answer.
+    /// Whoever calls has seen to it that its headers are fit to be sent in our name.
+    pub async fn pass(&self, request: Request<Incoming>) -> Result<Response<Incoming>, Error> {
+        self.send(request.map(Either::Right)).await
+    }
+
+    /// The same for one that wants to speak another protocol on its connection from then on: it
+    /// gets one of its own, which speaks HTTP/1.1.
+    pub async fn pass_alone(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<Response<Incoming>, Error> {
+        let mut request = request.map(Either::Right);
+        self.prepare(&mut request)?;
+        let stream = self.shared.dial(&[tls::HTTP1]).await?;
+        let sender = self.shared.single(stream, self.shared.place()?).await?;
+        let answer = once(sender, request).await?;
+        Ok(self.heed(answer))
+    }
+
+    fn prepare(&self, request: &mut Request<Sent>) -> Result<(), Error> {
+        self.shared.address(request)?;
+        for (name, value) in self.acts_as.iter().flat_map(|all| all.iter()) {
+            request.headers_mut().append(name, value.clone());
+        }
+        Ok(())
+    }
+
+    fn heed(&self, answer: Response<Incoming>) -> Response<Incoming> {
         if answer.status() == 401 {
             // The token may have been replaced in its file since.
             *self.shared.token.lock() = None;
         }
-        Ok(answer)
+        answer
     }
 }
 
 impl Shared {
     /// Makes the URI whole and says who we are.
-    fn address(&self, request: &mut Request<Full<Bytes>>) -> Result<(), Error> {
+    fn address(&self, request: &mut Request<Sent>) -> Result<(), Error> {
         let path = request
             .uri()
             .path_and_query()
@@ -127,7 +183,8 @@ impl Shared {
         let uri = whole.parse::<http::Uri>();
         *request.uri_mut() = uri.map_err(|error| Error::BadRequest(error.into()))?;
         let headers = request.headers_mut();
-        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        let agent = headers.entry(USER_AGENT);
+        agent.or_insert(HeaderValue::from_static(AGENT));
         if let Some(token) = self.token()? {
             headers.insert(AUTHORIZATION, token);
         }
@@ -155,7 +212,7 @@ impl Shared {
         Ok(Some(header))
     }
 
-    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error> {
+    async fn send(&self, request: Request<Sent>) -> Result<Response<Incoming>, Error> {
         let (mut sender, request) = match self.sender().await? {
             Sender::Shared(sender) => (sender, request),
             Sender::Single(sender) => return once(sender, request).await,
@@ -185,9 +242,8 @@ impl Shared {
         if let Some(sender) = open.as_ref().filter(|sender| !sender.is_closed()) {
             return Ok(Sender::Shared(sender.clone()));
         }
-        let stream = self.dial().await?;
-        let place = self.crowd.place();
-        let place = place.ok_or_else(|| Error::unreachable("too many requests are open"))?;
+        let stream = self.dial(&tls::ALPN).await?;
+        let place = self.place()?;
         if dial::protocol(&stream) == Protocol::Http1 {
             return self.single(stream, place).await.map(Sender::Single);
         }
@@ -197,8 +253,13 @@ impl Shared {
         Ok(Sender::Shared(sender))
     }
 
-    async fn dial(&self) -> Result<Secure, Error> {
-        let tls = self.config.tls(&self.clock)?;
+    fn place(&self) -> Result<Place, Error> {
+        let place = self.crowd.place();
+        place.ok_or_else(|| Error::unreachable("too many requests are open"))
+    }
+
+    async fn dial(&self, protocols: &[&[u8]]) -> Result<Secure, Error> {
+        let tls = self.config.tls(protocols, &self.clock)?;
         let server = &self.config.server;
         let dialled = dial::secure(&server.address, server.name.clone(), tls, CONNECT_TIME_MAX);
         dialled
@@ -210,15 +271,15 @@ impl Shared {
         &self,
         stream: Secure,
         place: Place,
-    ) -> Result<http2::SendRequest<Full<Bytes>>, Error> {
+    ) -> Result<http2::SendRequest<Sent>, Error> {
         let mut builder = http2::Builder::new(Places(self.crowd.clone()));
         builder
             .timer(TokioTimer::new())
             .keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PING_EVERY)
             .keep_alive_while_idle(true)
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW);
+            .initial_stream_window_size(self.windows.stream)
+            .initial_connection_window_size(self.windows.connection);
         let handshake = builder.handshake(TokioIo::new(stream)).await;
         let (sender, connection) =
             handshake.map_err(|error| Error::failed("the server speaks no HTTP/2", error))?;
@@ -234,12 +295,12 @@ impl Shared {
         &self,
         stream: Secure,
         place: Place,
-    ) -> Result<http1::SendRequest<Full<Bytes>>, Error> {
+    ) -> Result<http1::SendRequest<Sent>, Error> {
         let handshake = http1::handshake(TokioIo::new(stream)).await;
         let (sender, connection) =
             handshake.map_err(|error| Error::failed("the server speaks no HTTP", error))?;
         place.spawn(async move {
-            if let Err(error) = connection.await {
+            if let Err(error) = connection.with_upgrades().await {
                 debug!(%error, "connection to the cluster ended");
             }
         });
@@ -247,7 +308,7 @@ impl Shared {
     }
 
     /// Forgets a connection that failed, unless there is a newer one already.
-    async fn forget(&self, failed: &http2::SendRequest<Full<Bytes>>) {
+    async fn forget(&self, failed: &http2::SendRequest<Sent>) {
         let mut open = self.open.lock().await;
         if failed.is_closed() || open.as_ref().is_some_and(http2::SendRequest::is_closed) {
             open.take_if(|sender| sender.is_closed());
@@ -257,13 +318,13 @@ impl Shared {
 
 /// Who sends a request.
 enum Sender {
-    Shared(http2::SendRequest<Full<Bytes>>),
-    Single(http1::SendRequest<Full<Bytes>>),
+    Shared(http2::SendRequest<Sent>),
+    Single(http1::SendRequest<Sent>),
 }
 
 async fn once(
-    mut sender: http1::SendRequest<Full<Bytes>>,
-    mut request: Request<Full<Bytes>>,
+    mut sender: http1::SendRequest<Sent>,
+    mut request: Request<Sent>,
 ) -> Result<Response<Incoming>, Error> {
     let authority = request
         .uri()

@@ -20,7 +20,7 @@ mod tests;
 
 pub use canonical::{Unkept, canonical};
 pub use config::{Config, ConfigError};
-pub use connection::Client;
+pub use connection::{Client, Windows};
 pub use events::{Event, Events, Patience};
 pub use fault::{Error, Status};
 pub use listing::{Listing, Paging};

@@ -5,9 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use http::{Method, Request, StatusCode};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 
+use super::connection::Sent;
 use super::{Client, Error, ITEM_BYTES_MAX, Status};
 
 /// How long a question may go without an answer.
@@ -140,7 +141,7 @@ fn request(
     method: Method,
     path: &str,
     body: Option<(ContentType, Bytes)>,
-) -> Result<Request<Full<Bytes>>, Error> {
+) -> Result<Request<Sent>, Error> {
     let mut request = Request::builder().method(method).uri(path);
     request = request.header(ACCEPT, ContentType::Json.as_str());
     let bytes = match body {
@@ -150,7 +151,8 @@ fn request(
         }
         None => Bytes::new(),
     };
-    request.body(Full::new(bytes)).map_err(Error::BadRequest)
+    let body = Either::Left(Full::new(bytes));
+    request.body(body).map_err(Error::BadRequest)
 }
 
 /// A whole body, within the limit.

@@ -64,7 +64,7 @@ fn files_beside_a_kubeconfig_are_used() {
     let desk = Desk::new();
     let config = desk.read(CLUSTER, USER).unwrap();
     assert_eq!(config.address(), "hub.example:6443");
-    config.tls(&Clock::machine()).unwrap();
+    config.tls(&host::tls::ALPN, &Clock::machine()).unwrap();
     assert!(!format!("{config:?}").contains("PRIVATE"));
 }
 
@@ -74,7 +74,7 @@ fn a_key_that_others_may_read_is_refused() {
     let config = desk.read(CLUSTER, USER).unwrap();
     let key = desk.folder.path().join("own.key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
-    let refused = config.tls(&Clock::machine()).unwrap_err();
+    let refused = config.tls(&host::tls::ALPN, &Clock::machine()).unwrap_err();
     assert!(refused.to_string().contains("chmod 600"), "{refused}");
     let path = desk.folder.path().join("kubeconfig");
     desk.read(CLUSTER, "token: secret-token").unwrap();
@@ -198,7 +198,7 @@ fn data_comes_before_files_and_must_be_what_it_says() {
         &config.certificate,
         Some((Pem::File(_), Pem::Inline(_)))
     ));
-    let refused = config.tls(&Clock::machine()).unwrap_err();
+    let refused = config.tls(&host::tls::ALPN, &Clock::machine()).unwrap_err();
     assert!(
         refused.to_string().contains("in the kubeconfig"),
         "{refused}"

@@ -15,8 +15,9 @@ use object::{Header, ObjectName, Resource, Scope};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, mpsc};
 use tracing::warn;
+use tunnel::Arrived;
 use wire::documents::Documents;
-use wire::frame::{Hello, Weight};
+use wire::frame::{Cause, Hello, Weight};
 use wire::outbox::Source as _;
 use wire::session::{Happening, Sender};
 
@@ -29,6 +30,7 @@ use crate::notices::{Notice, Notices};
 use crate::owners::Owners;
 use crate::sessions::{Sessions, Word};
 use crate::talk::Desk;
+use crate::tunnel::Tunnels;
 use crate::view::{Changed, Holders, Input, NodeName, Policy, Views};
 use crate::watch::Told;
 
@@ -56,6 +58,8 @@ pub struct Hub {
     /// Changes since all nodes were told how far they are.
     unsaid: AtomicUsize,
     steps_max: usize,
+    /// What carries requests of nodes, if anything does.
+    tunnels: Option<Tunnels>,
     happenings: mpsc::Sender<(Arc<str>, Happening)>,
 }
 
@@ -88,6 +92,7 @@ impl Hub {
             lacking: Notify::new(),
             unsaid: AtomicUsize::new(0),
             steps_max,
+            tunnels: None,
             happenings,
         };
         (hub, heard)
@@ -97,6 +102,17 @@ impl Hub {
     pub fn with_leases(mut self, leases: Leases) -> Self {
         self.register = Register::new(leases);
         self
+    }
+
+    /// Requests of nodes are carried by this. Without it they are turned away.
+    pub fn with_tunnels(mut self, tunnels: Tunnels) -> Self {
+        self.tunnels = Some(tunnels);
+        self
+    }
+
+    /// What carries requests of nodes.
+    pub fn tunnels(&self) -> Option<&Tunnels> {
+        self.tunnels.as_ref()
     }
 
     /// The objects of the cluster.
@@ -410,6 +426,16 @@ impl Desk for Hub {
         let told = self.happenings.try_send((Arc::clone(node), happening));
         if told.is_err() {
             self.ledger.overlooked();
+        }
+    }
+
+    fn arrived(&self, node: &Arc<str>, arrived: Arrived) {
+        match &self.tunnels {
+            Some(tunnels) => tunnels.serve(node, arrived),
+            None => {
+                let words = "this hub takes no requests";
+                arrived.tube.close(Cause::NotServed, words);
+            }
         }
     }
 

@@ -175,6 +175,17 @@ impl HubReport {
             "Events told in the cluster, by outcome.",
         );
         all.each(Kind::Counter, events, "outcome", of(self.events));
+        let tunnels = (
+            "holdfast_hub_tunnels",
+            "Requests of nodes that are on their way to the cluster.",
+        );
+        all.one(Kind::Gauge, tunnels, self.tunnels as u64);
+        let tunnelled = (
+            "holdfast_hub_tunnelled_total",
+            "Requests of nodes to the cluster, by what became of them.",
+        );
+        let by_outcome = self.tunnelled.iter().map(|(what, count)| (*what, *count));
+        all.each(Kind::Counter, tunnelled, "outcome", by_outcome);
         let overlooked = (
             "holdfast_hub_overlooked_total",
             "Happenings that there was no room to see to.",

@@ -12,6 +12,7 @@ use crate::hub::Hub;
 use crate::lag::{self, Behind};
 use crate::ledger::{NodeReport, ResourceStanding, Totals};
 use crate::talk::Desk;
+use crate::tunnel::Tunnels;
 
 /// Nodes of which it is looked what they lack when all are asked for: those that are away, or have
 /// something on its way. Beyond it that is not told, since it takes the hub's time.
@@ -43,6 +44,10 @@ pub struct HubReport {
     pub registrations: Tries,
     /// Events that were told in the cluster, and how many were dropped.
     pub events: Tries,
+    /// Requests of nodes that are on their way to the cluster.
+    pub tunnels: usize,
+    /// Requests of nodes so far, by what became of them.
+    pub tunnelled: BTreeMap<&'static str, u64>,
     /// The resources that are followed.
     pub resources: Vec<ResourceReport>,
     /// The nodes that came.
@@ -138,6 +143,8 @@ impl Hub {
                 done: told.written,
                 failed: told.dropped,
             },
+            tunnels: self.tunnels().map_or(0, Tunnels::open),
+            tunnelled: self.tunnels().map(Tunnels::outcomes).unwrap_or_default(),
             sessions: self.sessions().len(),
             session_ends: self.ledger().ends(),
             overlooked: self.ledger().overlooked_count(),
@@ -219,6 +226,8 @@ impl HubReport {
         Self {
             hub: name.to_owned(),
             waits_for: Some(waits_for),
+            tunnels: 0,
+            tunnelled: BTreeMap::new(),
             sessions: 0,
             session_ends: BTreeMap::new(),
             totals: Totals::default(),

@@ -292,6 +292,7 @@ async fn start(pki: &Pki, retention: Retention, tasks: &mut Tasks) -> Arc<Api> {
     let api = Api::new(Parts {
         reader,
         writes: Some(Arc::new(desk)),
+        beyond: None,
         catalog,
         authorizer,
         verifier,

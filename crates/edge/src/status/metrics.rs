@@ -89,6 +89,12 @@ impl Report {
             "Pieces that came and are not on disk yet.",
         );
         all.one(Kind::Gauge, waiting, self.waiting as u64);
+        let tunnelled = (
+            "holdfast_agent_tunnelled_total",
+            "Requests to the cluster, by what became of them.",
+        );
+        let by_outcome = self.tunnelled.iter().map(|(what, count)| (*what, *count));
+        all.each(Kind::Counter, tunnelled, "outcome", by_outcome);
     }
 
     /// What is held.

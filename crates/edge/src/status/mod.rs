@@ -22,6 +22,7 @@ struct Notes {
     counts: Counts,
     rejected: BTreeMap<&'static str, u64>,
     waiting: usize,
+    tunnelled: BTreeMap<&'static str, u64>,
     heard: Option<Instant>,
     link: Link,
 }
@@ -92,6 +93,8 @@ pub struct Report {
     pub rejected: BTreeMap<&'static str, u64>,
     /// Pieces that came and are not on disk yet.
     pub waiting: usize,
+    /// Requests to the cluster, by what became of them.
+    pub tunnelled: BTreeMap<&'static str, u64>,
     /// What is held, resource by resource.
     pub resources: Vec<Held>,
 }
@@ -146,6 +149,11 @@ impl Status {
     /// So many pieces wait for the disk, or are being written.
     pub fn waiting(&self, pieces: usize) {
         self.0.lock().waiting = pieces;
+    }
+
+    /// A request to the cluster was answered, or not.
+    pub fn tunnelled(&self, what: &'static str) {
+        *self.0.lock().tunnelled.entry(what).or_default() += 1;
     }
 
     /// The certificate with which links are opened ends then.
@@ -215,6 +223,7 @@ impl Status {
             deliveries: notes.counts,
             rejected: notes.rejected.clone(),
             waiting: notes.waiting,
+            tunnelled: notes.tunnelled.clone(),
             resources,
         }
     }

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use object::ObjectName;
 use object::select::Selector;
-use store::{At, Part, Range, Reader, Want};
+use store::{At, Extent, Part, Range, Reader, Want};
 
 use super::options::{Freshness, get_freshness};
-use super::{refused, unreadable, wait_for};
+use super::{refused, unreadable, wait_until};
 use crate::Status;
 use crate::catalog::Kind;
 use crate::read::encode::Encoder;
@@ -37,15 +37,25 @@ pub async fn stored(
         return Err(Status::bad_request(message));
     }
     if let Freshness::AtLeast(version) = get_freshness(query)? {
-        wait_for(reader, &want(kind, path), &version).await?;
+        let want = want(kind, path);
+        if reader.row(&want.resource, &name(kind, path)).is_none() {
+            reader.floor(&want).map_err(refused)?;
+        }
+        wait_until(reader, &want.resource, &version).await?;
     }
     find(reader, kind, path)
+}
+
+/// Whether a get is answered from what is held: what is there is there, and where a scope covers
+/// the name, what is not there is not.
+pub fn is_held(reader: &Reader, kind: &Kind, path: &ResourcePath) -> bool {
+    let want = want(kind, path);
+    reader.row(&want.resource, &name(kind, path)).is_some() || reader.covers(&want)
 }
 
 /// The object that a path names. "Not found" is said only where what is held would have it.
 pub fn find(reader: &Reader, kind: &Kind, path: &ResourcePath) -> Result<Bytes, Status> {
     let (want, name) = (want(kind, path), name(kind, path));
-    reader.floor(&want).map_err(refused)?;
     if let Some(object) = reader.object(&want.resource, &name).map_err(unreadable)? {
         return Ok(object.bytes);
     }
@@ -63,6 +73,7 @@ fn want(kind: &Kind, path: &ResourcePath) -> Want {
         resource: kind.stored_as(),
         range: Range::Name(name(kind, path)),
         selector: Selector::default(),
+        extent: Extent::Whole,
     }
 }
 

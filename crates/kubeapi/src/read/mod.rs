@@ -9,7 +9,7 @@ pub mod get;
 pub mod list;
 pub mod watch;
 
-use object::Version;
+use object::{Resource, Version};
 use store::{ReadFailed, Reader, Refused, Want};
 
 use crate::Status;
@@ -21,12 +21,17 @@ pub const FRESH_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(3
 /// held here is refused at once: no time makes it come.
 async fn wait_for(reader: &Reader, want: &Want, version: &Version) -> Result<(), Status> {
     reader.floor(want).map_err(refused)?;
-    let reached = reader.reached(&want.resource, version);
+    wait_until(reader, &want.resource, version).await
+}
+
+/// The same for a resource of which something is held.
+async fn wait_until(reader: &Reader, resource: &Resource, version: &Version) -> Result<(), Status> {
+    let reached = reader.reached(resource, version);
     if tokio::time::timeout(FRESH_TIME_MAX, reached).await.is_ok() {
         return Ok(());
     }
     let current = reader
-        .version(&want.resource)
+        .version(resource)
         .map_or("0".to_owned(), |version| version.to_string());
     Err(Status::version_too_large(&version.to_string(), &current))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use object::ObjectName;
 use object::fields::{Origin, Scope};
 use object::select::Selector;
-use store::{Range, Want};
+use store::{Extent, Range, Want};
 
 use crate::Status;
 use crate::catalog::Kind;
@@ -46,6 +46,7 @@ pub fn want(kind: &Kind, path: &ResourcePath, query: &Query) -> Result<Want, Sta
         resource,
         range,
         selector,
+        extent: Extent::Whole,
     })
 }
 

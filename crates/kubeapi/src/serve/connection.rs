@@ -107,7 +107,9 @@ async fn http1(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
         .timer(TokioTimer::new())
         .header_read_timeout(None)
         .max_buf_size(HEAD_BYTES_MAX as usize)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        // What is passed on may become another protocol.
+        .with_upgrades();
     let mut connection = pin!(connection);
     tokio::select! {
         ended = connection.as_mut() => return ended,

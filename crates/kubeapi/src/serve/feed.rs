@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use object::select::Selector;
 use object::{ObjectName, Resource};
-use store::{At, Ended, Part, Range, ReadFailed, Refused, Step, Want, Watch, What};
+use store::{At, Ended, Extent, Part, Range, ReadFailed, Refused, Step, Want, Watch, What};
 
 use super::Api;
 use crate::custom;
@@ -140,6 +140,7 @@ impl Feeds {
             resource: resource.clone(),
             range,
             selector,
+            extent: Extent::Whole,
         };
         let failed = |refused: Refused| unreadable(resource, refused.into());
         let page = match reader.page(&want, &At::Now, &Part::default()) {

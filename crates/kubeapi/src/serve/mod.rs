@@ -10,6 +10,7 @@ mod route; // a request -> who may, and which part answers
 mod shape; // whether a kind can be asked in this way at all
 mod objects; // resources: reads here, writes where they are done
 mod paths; // health, version, discovery, schemas, keys
+mod beyond; // what is not answered here -> where it is
 mod reviews; // questions that are asked as objects
 mod answer; // an answer -> an HTTP response
 mod gzip; // pieces -> fewer bytes
@@ -28,6 +29,7 @@ use crate::who::Authorizer;
 use crate::who::token::Verifier;
 use crate::write::order::Writes;
 
+pub use beyond::{Beyond, Name, Passing};
 pub use connection::serve;
 pub use feed::{FeedFailed, Feeds};
 pub use limits::Limits;
@@ -83,6 +85,8 @@ pub struct Parts {
     pub reader: Reader,
     /// Where writes are done; nothing for an API that only reads.
     pub writes: Option<Arc<dyn Writes>>,
+    /// Where requests go that are not answered here; nothing for an API that has everything.
+    pub beyond: Option<Arc<dyn Beyond>>,
     /// Which kinds there are.
     pub catalog: Arc<Catalog>,
     /// Who may what; empty at first, filled by [`Feeds`].

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method};
 use hyper::body::Incoming;
+use store::Extent;
 
 use super::answer::{Answer, JSON};
 use super::connection::Peer;
@@ -27,6 +28,24 @@ use crate::request::{Form, Query, ResourcePath, Shape};
 use crate::table::Include;
 use crate::write::order::{Order, Verb, WrittenBody};
 
+/// What a read is about.
+pub(super) struct Subject {
+    /// The kind, in the version of the URL.
+    pub(super) kind: Arc<Kind>,
+    /// Whether all of it must be here.
+    pub(super) extent: Extent,
+}
+
+impl Subject {
+    /// What people are told of an answer that may not have everything.
+    fn warning(&self) -> Option<String> {
+        (self.extent == Extent::Held).then(|| {
+            let plural = &self.kind.plural;
+            format!("these are the {plural} that this node holds; the cluster may have others")
+        })
+    }
+}
+
 /// Answers a request about objects.
 pub(super) async fn answer(
     api: &Arc<Api>,
@@ -46,7 +65,10 @@ pub(super) async fn answer(
     }
     let deprecation = kind.deprecation();
     let answered = match asked.method {
-        Method::GET | Method::HEAD => read(api, peer, &asked, kind, &path).await,
+        Method::GET | Method::HEAD => {
+            let extent = Extent::Whole;
+            read(api, peer, &asked, Subject { kind, extent }, &path).await
+        }
         _ => write(api, asked, kind, path, body).await,
     };
     let Some(deprecation) = deprecation else {
@@ -61,17 +83,18 @@ pub(super) async fn answer(
     Ok(answer)
 }
 
-async fn read(
+pub(super) async fn read(
     api: &Arc<Api>,
     peer: &Peer,
     asked: &Asked,
-    kind: Arc<Kind>,
+    subject: Subject,
     path: &ResourcePath,
 ) -> Result<Answer, Status> {
     let query = &asked.query;
+    let kind = subject.kind.clone();
     let encoder = encoder(asked, kind.clone())?;
     if is_watch(path, query) {
-        return watching(api, peer, asked, encoder, path).await;
+        return watching(api, peer, asked, (encoder, subject.extent), path).await;
     }
     let pass = api.gate.request(&asked.user.name)?;
     let now = api.clock.wall();
@@ -84,11 +107,14 @@ async fn read(
     }
     encoder.check_list()?;
     let options = ListOptions::parse(query)?;
-    let want = question::want(&kind, path, query)?;
+    let mut want = question::want(&kind, path, query)?;
+    want.extent = subject.extent;
     let listing = list::list(&api.reader, encoder, &want, &options, now).await?;
     let payload = Payload::list(listing)?.holding(pass);
     peer.look_after(payload.flow());
-    Ok(Answer::streamed(200, JSON, payload))
+    let mut answer = Answer::streamed(200, JSON, payload);
+    answer.warnings.extend(subject.warning());
+    Ok(answer)
 }
 
 /// A part of an object. The status is read with the whole; a scale is made from it.
@@ -118,7 +144,7 @@ async fn watching(
     api: &Arc<Api>,
     peer: &Peer,
     asked: &Asked,
-    encoder: Encoder,
+    (encoder, extent): (Encoder, Extent),
     path: &ResourcePath,
 ) -> Result<Answer, Status> {
     let kind = encoder.kind.clone();
@@ -126,7 +152,8 @@ async fn watching(
         return Err(Status::method_not_allowed());
     }
     let options = WatchOptions::parse(&asked.query)?;
-    let want = question::want(&kind, path, &asked.query)?;
+    let mut want = question::want(&kind, path, &asked.query)?;
+    want.extent = extent;
     let pass = api.gate.watch(&asked.user.name)?;
     let around = Surroundings {
         clock: api.clock.clone(),

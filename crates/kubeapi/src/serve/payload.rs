@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
 
 use super::gzip::Gzip;
 use super::limits::Pass;
@@ -60,6 +61,8 @@ enum Source {
         rest: Box<Listing>,
     },
     Watch(WatchState),
+    /// What somebody else answers.
+    Passed(Incoming),
 }
 
 enum WatchState {
@@ -104,6 +107,11 @@ impl Payload {
         Self::new(Source::Watch(WatchState::Ready(watching)))
     }
 
+    /// What somebody else answers, as it comes.
+    pub(super) fn passed(body: Incoming) -> Self {
+        Self::new(Source::Passed(body))
+    }
+
     /// The body holds this place until it ends.
     pub(super) fn holding(mut self, pass: Pass) -> Self {
         self._passes.push(pass);
@@ -125,7 +133,7 @@ impl Payload {
         let worth = match &self.source {
             Source::Full(bytes) => bytes.as_ref().is_some_and(|bytes| bytes.len() >= bytes_min),
             Source::List { .. } => true,
-            Source::Watch(_) => false,
+            Source::Watch(_) | Source::Passed(_) => false,
         };
         if worth {
             self.gzip = Some(Gzip::new());
@@ -147,6 +155,25 @@ impl Source {
                 None => Poll::Ready(rest.next_piece().transpose()),
             },
             Self::Watch(state) => state.poll_event(cx).map(|bytes| bytes.map(Ok)),
+            Self::Passed(body) => poll_passed(body, cx),
+        }
+    }
+}
+
+/// The next bytes of a body; trailers are left out, since nobody here sends any.
+fn poll_passed(body: &mut Incoming, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
+    loop {
+        match ready!(Pin::new(&mut *body).poll_frame(cx)) {
+            None => return Poll::Ready(None),
+            Some(Ok(frame)) => {
+                if let Ok(bytes) = frame.into_data() {
+                    return Poll::Ready(Some(Ok(bytes)));
+                }
+            }
+            Some(Err(error)) => {
+                let message = format!("the answer broke off: {error}");
+                return Poll::Ready(Some(Err(Status::new(502, "BadGateway", message))));
+            }
         }
     }
 }
@@ -223,13 +250,18 @@ impl Body for Payload {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.gzip.is_none() && matches!(self.source, Source::Full(None))
+        match &self.source {
+            Source::Full(None) => self.gzip.is_none(),
+            Source::Passed(body) => body.is_end_stream(),
+            _ => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match (&self.source, &self.gzip) {
             (Source::Full(Some(bytes)), None) => SizeHint::with_exact(bytes.len() as u64),
             (Source::Full(None), None) => SizeHint::with_exact(0),
+            (Source::Passed(body), _) => body.size_hint(),
             _ => SizeHint::default(),
         }
     }

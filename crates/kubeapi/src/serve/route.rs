@@ -9,6 +9,7 @@ use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 
 use super::answer::{Answer, refusal};
+use super::beyond::{self, Reply};
 use super::connection::Peer;
 use super::paths::Root;
 use super::payload::Payload;
@@ -36,45 +37,16 @@ pub(super) async fn answer(
     request: Request<Incoming>,
 ) -> Response<Payload> {
     let number = api.counter.fetch_add(1, Ordering::Relaxed) + 1;
-    let (parts, body) = request.into_parts();
-    let gzip = takes_gzip(&parts.headers);
-    let head = parts.method == Method::HEAD;
-    let answered = async {
-        let target = match Target::parse(parts.uri.path()) {
-            Ok(target) => target,
-            Err(BadPath::TooLong) => return Err(too_long()),
-            Err(BadPath::Unclear) => return paths::nowhere(&api, Root::of_path(parts.uri.path())),
-        };
-        let query = Query::parse(parts.uri.query().unwrap_or(""))?;
-        let user = identity::user(&api, &peer, &parts.headers)?;
-        let (method, headers) = (parts.method, parts.headers);
-        let mut asked = Asked {
-            user,
-            method,
-            headers,
-            query,
-        };
-        let question = question(&asked, &target)?;
-        if let Err(status) = authorize(&api, &mut asked, question) {
-            return Ok(Answer::from(status).guarded());
-        }
-        match target {
-            Target::Other(segments) => paths::answer(&api, &asked, &segments),
-            Target::Resource(path) => {
-                let deadline = match is_watch(&path, &asked.query) {
-                    true => REQUEST_TIME_MAX,
-                    false => deadline(asked.query.text("timeout"))?,
-                };
-                let answer = objects::answer(&api, &peer, asked, path, body);
-                // A watch has begun by then; how long it lasts is its own affair.
-                match tokio::time::timeout(deadline, answer).await {
-                    Ok(answer) => answer,
-                    Err(_) => Err(too_late()),
-                }
-            }
-        }
+    let gzip = takes_gzip(request.headers());
+    let head = *request.method() == Method::HEAD;
+    let answered = match api.beyond.clone() {
+        Some(beyond) => match beyond::answer(&api, &beyond, &peer, request).await {
+            Ok(Reply::Passed(response)) => return response.map(Payload::passed),
+            Ok(Reply::Here(answer)) => Ok(answer),
+            Err(status) => Err(status),
+        },
+        None => everything(&api, &peer, request).await,
     };
-    let answered: Result<Answer, Status> = answered.await;
     let mut response = match answered {
         Ok(answer) => answer.into_response(number, gzip && !head),
         Err(status) => refusal(status, number),
@@ -84,6 +56,55 @@ pub(super) async fn answer(
         *response.body_mut() = Payload::empty();
     }
     response
+}
+
+/// Answers a request where everything is.
+async fn everything(
+    api: &Arc<Api>,
+    peer: &Arc<Peer>,
+    request: Request<Incoming>,
+) -> Result<Answer, Status> {
+    let (parts, body) = request.into_parts();
+    let target = match Target::parse(parts.uri.path()) {
+        Ok(target) => target,
+        Err(bad) => return bad_path(api, bad, parts.uri.path()),
+    };
+    let query = Query::parse(parts.uri.query().unwrap_or(""))?;
+    let user = identity::user(api, peer, &parts.headers)?;
+    let (method, headers) = (parts.method, parts.headers);
+    let mut asked = Asked {
+        user,
+        method,
+        headers,
+        query,
+    };
+    let question = question(&asked, &target)?;
+    if let Err(status) = authorize(api, &mut asked, question) {
+        return Ok(Answer::from(status).guarded());
+    }
+    match target {
+        Target::Other(segments) => paths::answer(api, &asked, &segments),
+        Target::Resource(path) => {
+            let deadline = match is_watch(&path, &asked.query) {
+                true => REQUEST_TIME_MAX,
+                false => deadline(asked.query.text("timeout"))?,
+            };
+            let answer = objects::answer(api, peer, asked, path, body);
+            // A watch has begun by then; how long it lasts is its own affair.
+            match tokio::time::timeout(deadline, answer).await {
+                Ok(answer) => answer,
+                Err(_) => Err(too_late()),
+            }
+        }
+    }
+}
+
+/// What is said of a path that is not read.
+pub(super) fn bad_path(api: &Api, bad: BadPath, path: &str) -> Result<Answer, Status> {
+    match bad {
+        BadPath::TooLong => Err(too_long()),
+        BadPath::Unclear => paths::nowhere(api, Root::of_path(path)),
+    }
 }
 
 fn too_long() -> Status {
@@ -111,7 +132,7 @@ fn authorize(api: &Api, asked: &mut Asked, question: Attributes) -> Result<(), S
     authorizer.check(&question)
 }
 
-fn question(asked: &Asked, target: &Target) -> Result<Attributes, Status> {
+pub(super) fn question(asked: &Asked, target: &Target) -> Result<Attributes, Status> {
     let path = match target {
         Target::Other(segments) => {
             let verb = asked.method.as_str().to_ascii_lowercase();

@@ -25,6 +25,9 @@ pub const KUBE_SCHEDULER: &str = "system:kube-scheduler";
 /// The group of every service account.
 pub const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 
+/// The group of those who look after one node, on the node itself. It means nothing elsewhere.
+pub const LOCAL_ADMINS: &str = "holdfast:local-admins";
+
 /// The key of `extra` that names the credential itself.
 pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 /// The key of `extra` that names the pod a token is bound to.

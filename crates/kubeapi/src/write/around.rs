@@ -3,7 +3,7 @@
 use object::select::Selector;
 use object::{ObjectName, Resource};
 use serde_json::Value;
-use store::{At, Page, Part as PagePart, Range, Row, Want};
+use store::{At, Extent, Page, Part as PagePart, Range, Row, Want};
 use tokio::sync::MutexGuard;
 
 use super::Target;
@@ -68,6 +68,7 @@ impl Writes {
             resource: resource.clone(),
             range,
             selector: Selector::default(),
+            extent: Extent::Whole,
         };
         let page = self.reader().page(&want, &At::Now, &PagePart::default());
         page.map_err(|_| unread())

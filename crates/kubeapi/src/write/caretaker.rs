@@ -8,7 +8,7 @@ use host::Shutdown;
 use object::Resource;
 use object::select::Selector;
 use serde_json::{Value, json};
-use store::{Range, Step, Want, Watch};
+use store::{Extent, Range, Step, Want, Watch};
 
 use super::perform::Writes;
 use crate::Status;
@@ -169,6 +169,7 @@ impl Caretaker {
             resource: resource.clone(),
             range,
             selector,
+            extent: Extent::Whole,
         };
         reader.watch(&want, &now).map_err(|_| closed())
     }

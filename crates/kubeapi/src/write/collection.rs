@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use object::ObjectName;
 use object::select::Selector;
-use store::{At, Part, Range, Want};
+use store::{At, Extent, Part, Range, Want};
 
 use super::Target;
 use super::admit::Admit;
@@ -32,6 +32,7 @@ impl Writes {
             resource,
             range,
             selector,
+            extent: Extent::Whole,
         };
         let unread = || Status::internal("the stored objects could not be read");
         let (found, version) = {

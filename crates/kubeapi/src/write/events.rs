@@ -6,7 +6,7 @@ use object::Resource;
 use object::select::Selector;
 use serde::Deserialize;
 use store::authority::{Action, Expect, Refusal, Swap};
-use store::{At, Part, Range, Want};
+use store::{At, Extent, Part, Range, Want};
 
 use super::perform::Writes;
 use crate::Status;
@@ -97,6 +97,7 @@ impl Writes {
             resource: resource.clone(),
             range: Range::All,
             selector: Selector::default(),
+            extent: Extent::Whole,
         };
         let unread = || Status::internal("the stored events could not be read");
         let part = Part {

@@ -114,6 +114,23 @@ async fn the_pods_of_a_node_are_listed_by_the_node_that_is_held() {
         ] {
             assert_eq!(stage.client.get(path).await.status, 503, "{path}");
         }
+        // What is there is there; what is not may be on another node.
+        let at = version(&list);
+        for (path, code) in [
+            ("/api/v1/namespaces/a/pods/mine".to_owned(), 200),
+            ("/api/v1/namespaces/a/pods/mine/status".to_owned(), 200),
+            (
+                format!("/api/v1/namespaces/a/pods/mine?resourceVersion={at}"),
+                200,
+            ),
+            ("/api/v1/namespaces/a/pods/other".to_owned(), 503),
+            (
+                format!("/api/v1/namespaces/a/pods/other?resourceVersion={at}"),
+                503,
+            ),
+        ] {
+            assert_eq!(stage.client.get(&path).await.status, code, "{path}");
+        }
     })
     .await;
 }

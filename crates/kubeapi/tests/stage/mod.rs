@@ -144,6 +144,7 @@ impl Stage {
         let api = Api::new(Parts {
             reader: feeder.reader().clone(),
             writes: None,
+            beyond: None,
             catalog,
             authorizer: Arc::default(),
             verifier: Verifier {

@@ -9,7 +9,7 @@ use object::digest::{Digest, Member};
 use object::{ObjectName, Resource, Version};
 
 use crate::row::{Event, Row, What};
-use object::scope::{Range, Scope, Want};
+use object::scope::{Extent, Range, Scope, Want};
 use object::standing::Parts;
 
 mod commit; // what is staged -> rows, history and shelves
@@ -283,11 +283,20 @@ impl Table {
         (self.history_from + self.history.len() as u64).saturating_sub(from)
     }
 
-    /// Since when a scope that covers the question is held. Of several the oldest counts.
+    /// Since when a scope that covers the question is held. Of several the oldest counts; where all
+    /// that is held is wanted, the newest: before that it was another part.
     pub(crate) fn held_since(&self, want: &Want) -> Option<&Version> {
         let scopes = self.standing.scopes.iter();
-        let held = scopes.filter(|held| held.scope.covers(want));
-        held.map(|held| &held.floor).min()
+        match want.extent {
+            Extent::Whole => {
+                let held = scopes.filter(|held| held.scope.covers(want));
+                held.map(|held| &held.floor).min()
+            }
+            Extent::Held => {
+                let held = scopes.filter(|held| held.scope.may_meet(&want.range));
+                held.map(|held| &held.floor).max()
+            }
+        }
     }
 
     /// The floor of a question: since when its history is whole.

@@ -10,7 +10,7 @@ use object::{Header, Object, ObjectName, Resource, Version};
 use store::authority::{Action, Draft, Expect, Outcome, Refusal, Swap};
 use store::disk::Disk;
 use store::replica::{CutEnd, Until};
-use store::{Authority, Options, Range, Retention, Want};
+use store::{Authority, Extent, Options, Range, Retention, Want};
 
 /// Chance from a seed (splitmix64). A failing test names its seed.
 pub(crate) struct Chance(pub(crate) u64);
@@ -70,6 +70,7 @@ pub(crate) fn want(resource: Resource, range: Range) -> Want {
         resource,
         range,
         selector: Default::default(),
+        extent: Extent::Whole,
     }
 }
 

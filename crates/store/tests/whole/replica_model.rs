@@ -8,7 +8,7 @@ use object::digest::{Digest, Member};
 use object::select::Selector;
 use store::disk::memory::MemoryDisk;
 use store::replica::{Change, Cut, CutEnd, Misbehaved, Onto, Refusal, Reset};
-use store::{At, Ended, Part, Range, Refused, Replica, Scope, Step, Want, Watch, What};
+use store::{At, Ended, Extent, Part, Range, Refused, Replica, Scope, Step, Want, Watch, What};
 
 use crate::bench_objects::*;
 use crate::replica_source::{
@@ -341,6 +341,7 @@ impl Run {
             resource: pods(),
             range,
             selector,
+            extent: Extent::Whole,
         }
     }
 

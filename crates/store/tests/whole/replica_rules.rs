@@ -7,7 +7,7 @@ use object::Object;
 use store::disk::Disk;
 use store::disk::memory::MemoryDisk;
 use store::replica::{Applied, Change, Cut, CutEnd, Misbehaved, Refusal, Reset, Until};
-use store::{At, Ended, Part, Range, Refused, Replica, Scope, Step, Watch};
+use store::{At, Ended, Extent, Part, Range, Refused, Replica, Scope, Step, Want, Watch};
 
 use crate::bench_objects::*;
 use crate::machine::Gated;
@@ -401,4 +401,61 @@ fn how_far_a_cut_got_that_was_cut_off_is_known_after_a_restart() {
     let (_, standing) = again.reader().standing(&pods()).unwrap();
     assert_eq!(number(standing.shown()), 30);
     assert!(standing.parts.is_empty());
+}
+
+#[test]
+fn what_is_held_of_several_scopes_is_listed_and_watched_until_it_is_another_part() {
+    let replica = replica(&Arc::new(MemoryDisk::default()));
+    let reader = replica.reader();
+    let held = Want {
+        extent: Extent::Held,
+        ..want(pods(), Range::All)
+    };
+    let part = || {
+        let page = reader.page(&held, &At::Now, &Part::default()).unwrap();
+        let names = page
+            .rows
+            .iter()
+            .map(|row| row.header.name.as_str().to_owned());
+        (page.version.clone(), names.collect::<Vec<String>>())
+    };
+    assert!(
+        reader.page(&held, &At::Now, &Part::default()).is_err(),
+        "nothing is held"
+    );
+    let resets = vec![
+        reset(namespace("a"), vec![object("a/1", "u", "red", 5)]),
+        reset(namespace("b"), vec![object("b/1", "v", "red", 6)]),
+    ];
+    let first = cut(vec![], end(10, resets, vec![]));
+    replica.apply_blocking(first).unwrap();
+    let (at, names) = part();
+    assert_eq!(names, ["a/1", "b/1"]);
+    assert!(
+        !reader.covers(&want(pods(), Range::All)),
+        "there may be more"
+    );
+    let mut watch = reader.watch(&held, &at).unwrap();
+    let change = Change::Put(object("b/1", "v", "blue", 12));
+    replica
+        .apply_blocking(cut(vec![change], end(12, vec![], vec![])))
+        .unwrap();
+    assert!(matches!(watch.step(), Ok(Step::Events(events)) if events.len() == 1));
+    // Another scope is another part: what was seen before cannot be gone on from.
+    let resets = vec![reset(namespace("c"), vec![object("c/1", "w", "red", 3)])];
+    replica
+        .apply_blocking(cut(vec![], end(20, resets, vec![])))
+        .unwrap();
+    assert_eq!(watch.step().unwrap_err(), Ended::Replaced);
+    assert!(matches!(
+        reader.watch(&held, &at),
+        Err(Refused::TooOld { .. })
+    ));
+    let (at, names) = part();
+    assert_eq!(names, ["a/1", "b/1", "c/1"]);
+    let mut watch = reader.watch(&held, &at).unwrap();
+    let ended = cut(vec![], end(30, vec![], vec![namespace("a")]));
+    replica.apply_blocking(ended).unwrap();
+    assert_eq!(watch.step().unwrap_err(), Ended::Replaced);
+    assert_eq!(part().1, ["b/1", "c/1"]);
 }

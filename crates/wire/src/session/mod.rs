@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use crate::frame::{Bye, Reason};
 use crate::outbox::Broken;
-use crate::{inbox, report};
+use crate::{inbox, report, stream};
 
 pub use greet::{Terms, greet};
 pub use news::{Counts, Happening, Standings};
@@ -43,8 +43,11 @@ pub const RESUMES: u64 = 2;
 pub const CONTENTS: u64 = 4;
 /// The node says which documents it has, and takes others.
 pub const DOCUMENTS: u64 = 8;
+/// Requests to the cluster go over streams that the node opens. A hub without it would leave them
+/// unanswered.
+pub const TUNNELS: u64 = 16;
 /// What is understood here beyond the protocol, a bit for each.
-pub const FEATURES: u64 = RESUMES | CONTENTS | DOCUMENTS;
+pub const FEATURES: u64 = RESUMES | CONTENTS | DOCUMENTS | TUNNELS;
 
 /// Why a session ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -133,6 +136,12 @@ impl From<crate::window::NotSent> for Ended {
 
 impl From<inbox::Misbehaved> for Ended {
     fn from(misbehaved: inbox::Misbehaved) -> Self {
+        Self::Misbehaved(misbehaved.to_string().into())
+    }
+}
+
+impl From<stream::Misbehaved> for Ended {
+    fn from(misbehaved: stream::Misbehaved) -> Self {
         Self::Misbehaved(misbehaved.to_string().into())
     }
 }

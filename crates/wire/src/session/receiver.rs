@@ -176,8 +176,9 @@ impl Receiver {
         self.inbox.stored(number);
     }
 
-    /// Reports that are on their way, so that a dead link is noticed soon.
-    pub fn awaits_reports(&mut self, awaits: bool, now: Duration) {
+    /// Whether something is awaited from the hub: reports are on their way, or a caller here waits
+    /// for an answer. Then a dead link is noticed soon.
+    pub fn awaits(&mut self, awaits: bool, now: Duration) {
         if self.welcome.is_some() {
             self.pulse.await_answer(awaits, now);
         }

@@ -362,6 +362,12 @@ impl Streams {
         Some(Frame::Stream { id, said })
     }
 
+    /// Whether [`Streams::next`] would give something, if it may have any bytes.
+    pub fn has_next(&self) -> bool {
+        let mut flows = self.streams.values();
+        !self.first.is_empty() || flows.any(|flow| flow.is_ready(1))
+    }
+
     /// How many streams are open.
     pub fn len(&self) -> usize {
         self.streams.values().filter(|flow| !flow.is_over()).count()

@@ -1,0 +1,139 @@
+//! What is not answered on the node -> the tunnel. Without a link it is refused, and it is said
+//! since when there is none.
+
+use http::header::{AUTHORIZATION, HeaderMap};
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use jiff::Timestamp;
+use kubeapi::Status;
+use kubeapi::serve::{Beyond, Name, Passing};
+use kubeapi::who::User;
+use kubeapi::who::user::LOCAL_ADMINS;
+use wire::join::NodeName;
+
+use super::rights::user_of;
+use crate::tunnel::{NotPassed, Tunnel};
+
+/// When a client is to come again that was not let through. Clients of Kubernetes try ten times
+/// before they say so: with more than a second, a person would wait for minutes.
+const WAIT_SECONDS: u32 = 1;
+
+/// The way from the node's API to the cluster.
+pub(super) struct Gate {
+    tunnel: Tunnel,
+    /// The node as a user of its cluster.
+    user: String,
+}
+
+impl Gate {
+    pub(super) fn new(tunnel: Tunnel, node: &NodeName) -> Self {
+        Self {
+            tunnel,
+            user: user_of(node),
+        }
+    }
+}
+
+impl Beyond for Gate {
+    fn is_open(&self) -> bool {
+        self.tunnel.is_open()
+    }
+
+    fn lends_itself_to(&self, user: &User) -> bool {
+        // The hub acts as the node for whoever comes without a token: nobody else may be taken for
+        // it.
+        user.belongs_to(LOCAL_ADMINS) || (user.name == self.user && user.node().is_some())
+    }
+
+    fn pass(&self, request: Request<Incoming>, name: Name) -> Passing<'_> {
+        Box::pin(async move {
+            if name == Name::Token && !keeps_its_token(request.headers()) {
+                let message = "the Connection header must not name Authorization";
+                return Err(Status::bad_request(message));
+            }
+            self.ask(request).await.map_err(refused)
+        })
+    }
+}
+
+impl Gate {
+    async fn ask(&self, mut request: Request<Incoming>) -> Result<Response<Incoming>, NotPassed> {
+        let local = hyper::upgrade::on(&mut request);
+        let mut answer = self.tunnel.pass(request).await?;
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let cluster = hyper::upgrade::on(&mut answer);
+            self.tunnel.splice(local, cluster)?;
+        }
+        Ok(answer)
+    }
+}
+
+/// Whether a token is still there when what concerns the client's connection alone is gone. A
+/// request that loses its token on the way would arrive as the node's own.
+fn keeps_its_token(headers: &HeaderMap) -> bool {
+    let mut headers = headers.clone();
+    tunnel::hops::strip(&mut headers);
+    headers.contains_key(AUTHORIZATION)
+}
+
+/// What a client is told whose request did not get through.
+fn refused(why: NotPassed) -> Status {
+    match why {
+        NotPassed::Offline { since } => offline(since),
+        NotPassed::Busy => {
+            let message = "as many requests are on their way to the cluster as may be";
+            Status::try_again(429, "TooManyRequests", message, WAIT_SECONDS)
+        }
+        NotPassed::NotServed => {
+            let message = "this node's hub is too old to ask the cluster for it; update the hub";
+            Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS)
+        }
+        NotPassed::Broke(why) => {
+            let message = format!("the link broke while the cluster was asked: {why}");
+            Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS)
+        }
+    }
+}
+
+fn offline(since: Option<Timestamp>) -> Status {
+    let since = match since {
+        Some(since) => format!("the cluster cannot be reached since {since:.0}"),
+        None => "the cluster was not reached since this node started".to_owned(),
+    };
+    let message = format!("{since}; this node answers what it holds, and nothing can be written");
+    Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_cannot_be_lost_on_the_way() {
+        let kept = |all: &[(&'static str, &str)]| {
+            let pair = |(name, value): &(&'static str, &str)| {
+                (http::HeaderName::from_static(name), value.parse().unwrap())
+            };
+            keeps_its_token(&all.iter().map(pair).collect())
+        };
+        let token = ("authorization", "Bearer x");
+        assert!(kept(&[token]));
+        assert!(kept(&[token, ("connection", "keep-alive, upgrade")]));
+        for named in ["authorization", "close, Authorization", " AUTHORIZATION "] {
+            assert!(!kept(&[token, ("connection", named)]), "{named}");
+        }
+    }
+
+    #[test]
+    fn who_comes_without_a_link_is_told_since_when_and_when_to_come_again() {
+        let since = "2026-11-16T10:00:00Z".parse().unwrap();
+        let told = refused(NotPassed::Offline { since: Some(since) });
+        assert_eq!((told.code, told.retry_after_seconds()), (503, Some(1)));
+        assert!(
+            told.message.contains("since 2026-11-16T10:00:00Z"),
+            "{told}"
+        );
+        let told = refused(NotPassed::Offline { since: None });
+        assert!(told.message.contains("since this node started"), "{told}");
+    }
+}

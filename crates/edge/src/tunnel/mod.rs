@@ -1,0 +1,281 @@
+//! Requests from this node to the cluster, over the streams of the link.
+//!
+//! A [`Tunnel`] is made before the agent and given to whoever asks; the agent tells it which
+//! session there is. One request has one stream, on which both ends speak HTTP/1.1. Bytes pass as
+//! they come, both ways; what is dropped here is given up at the hub and in the cluster.
+
+mod patience; // how long an answer is waited for
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use host::tasks::{Crowd, Place};
+use host::{Times, chain};
+use http::header::{HOST, HeaderValue};
+use http::{Request, Response, StatusCode, Uri};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tracing::debug;
+use tunnel::{Caller, NotOpened, Opener, Tube, closed, hops};
+use wire::frame::Cause;
+
+use crate::status::Status;
+
+/// Requests that are on their way at once, and connections that changed their protocol: a session
+/// has no more streams than these.
+pub const REQUESTS_MAX: u32 = 2 * wire::stream::STREAMS_MAX as u32;
+/// Bytes that are read ahead of an answer, its head included.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// How long a local caller may go on to say something to a cluster that has said everything.
+const LAST_WORDS: Duration = Duration::from_secs(60);
+
+/// What carries requests to the cluster. Clones share everything.
+#[derive(Clone)]
+pub struct Tunnel(Arc<Shared>);
+
+struct Shared {
+    crowd: Crowd,
+    times: Times,
+    status: Arc<Status>,
+    way: Mutex<Way>,
+}
+
+/// What there is of a way to the cluster.
+enum Way {
+    /// A session, in which streams can be opened.
+    Open(Opener),
+    /// A session with a hub that carries no requests.
+    NotServed,
+    /// None, since then; nothing if there was none since the start.
+    None(Option<Timestamp>),
+}
+
+/// Why a request was not answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotPassed {
+    /// There is no link. Nothing was sent.
+    #[error("there is no link to a hub{}", offline_since(.since.as_ref()))]
+    Offline {
+        /// Since when; nothing if there was none since the agent started.
+        since: Option<Timestamp>,
+    },
+    /// Here or at the hub there is no room for another request now. Nothing was done.
+    #[error("there is no room for another request now")]
+    Busy,
+    /// The hub carries no requests: it is older than this agent. Nothing was done.
+    #[error("the hub carries no requests")]
+    NotServed,
+    /// It broke on the way. The cluster may have done what was asked.
+    #[error("{0}")]
+    Broke(String),
+}
+
+impl NotPassed {
+    /// In a word, for a metric.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Offline { .. } => "offline",
+            Self::Busy => "busy",
+            Self::NotServed => "not-served",
+            Self::Broke(_) => "broke",
+        }
+    }
+}
+
+impl Tunnel {
+    /// A tunnel without a session. `crowd` has a place for each request, [`REQUESTS_MAX`] of them.
+    pub fn new(crowd: Crowd, times: Times, status: Arc<Status>) -> Self {
+        Self(Arc::new(Shared {
+            crowd,
+            times,
+            status,
+            way: Mutex::new(Way::None(None)),
+        }))
+    }
+
+    /// Passes a request to the cluster, and gives the head of the answer with a body that is read
+    /// as it comes. Its URI is a path and query; what concerns the caller's connection is dropped.
+    ///
+    /// An answer of 101 has changed the protocol: see [`Tunnel::splice`].
+    pub async fn pass<B>(&self, request: Request<B>) -> Result<Response<Incoming>, NotPassed>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let passed = self.try_pass(request).await;
+        let label = match &passed {
+            Ok(_) => "passed",
+            Err(not_passed) => not_passed.label(),
+        };
+        self.0.status.tunnelled(label);
+        passed
+    }
+
+    /// Carries bytes both ways between a local connection and one to the cluster, both of which
+    /// changed their protocol, until both are done. Without room for it both are closed.
+    pub fn splice(&self, local: OnUpgrade, cluster: OnUpgrade) -> Result<(), NotPassed> {
+        let place = self.0.crowd.place().ok_or(NotPassed::Busy)?;
+        let clock = self.0.times.clock().clone();
+        place.spawn(async move {
+            let patience = async { clock.sleep_until(clock.now() + LAST_WORDS).await };
+            let spliced = async {
+                let (local, cluster) = (local.await?, cluster.await?);
+                let (local, cluster) = (TokioIo::new(local), TokioIo::new(cluster));
+                tunnel::splice(local, cluster, patience).await?;
+                Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
+            };
+            if let Err(error) = spliced.await {
+                debug!(%error, "a tunnelled connection broke");
+            }
+        });
+        Ok(())
+    }
+
+    /// Whether there is a session that carries requests.
+    pub fn is_open(&self) -> bool {
+        matches!(&*self.0.way.lock(), Way::Open(opener) if !opener.is_over())
+    }
+
+    /// A session begins: streams are opened with this, unless its hub carries no requests. Whoever
+    /// runs sessions says so.
+    pub fn begin(&self, way: Option<Opener>) {
+        *self.0.way.lock() = way.map_or(Way::NotServed, Way::Open);
+    }
+
+    /// It is over. Without one, nothing changes.
+    pub fn end(&self) {
+        let mut way = self.0.way.lock();
+        if !matches!(*way, Way::None(_)) {
+            *way = Way::None(Some(self.0.times.clock().wall()));
+        }
+    }
+
+    async fn try_pass<B>(&self, request: Request<B>) -> Result<Response<Incoming>, NotPassed>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let request = outward(request)?;
+        let within = patience::head_time(&request);
+        let caller = match within {
+            Some(_) => Caller::Waits,
+            None => Caller::Listens,
+        };
+        let opener = self.opener()?;
+        let place = self.0.crowd.place().ok_or(NotPassed::Busy)?;
+        let tube = opener.open(tunnel::HTTP, caller);
+        let tube = tube.map_err(|not_opened| self.not_opened(&not_opened))?;
+        let asking = Box::pin(ask(request, tube, place));
+        let Some(within) = within else {
+            return asking.await;
+        };
+        let clock = self.0.times.clock();
+        let end = clock.now() + within;
+        tokio::select! {
+            answer = asking => answer,
+            () = clock.sleep_until(end) => {
+                let words = format!("no answer within {} s", within.as_secs());
+                Err(NotPassed::Broke(words))
+            }
+        }
+    }
+
+    fn opener(&self) -> Result<Opener, NotPassed> {
+        match &*self.0.way.lock() {
+            Way::Open(opener) => Ok(opener.clone()),
+            Way::NotServed => Err(NotPassed::NotServed),
+            Way::None(since) => Err(NotPassed::Offline { since: *since }),
+        }
+    }
+
+    fn not_opened(&self, not_opened: &NotOpened) -> NotPassed {
+        match not_opened {
+            NotOpened::Streams(_) => NotPassed::Busy,
+            // It ends just now.
+            NotOpened::Over => NotPassed::Offline {
+                since: Some(self.0.times.clock().wall()),
+            },
+        }
+    }
+}
+
+/// Asks over a stream of its own.
+async fn ask<B>(
+    request: Request<B>,
+    tube: Tube,
+    place: Place,
+) -> Result<Response<Incoming>, NotPassed>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let mut http = http1::Builder::new();
+    http.max_buf_size(HEAD_BYTES_MAX);
+    let shaken = http.handshake(TokioIo::new(tube)).await;
+    let (mut sender, connection) = shaken.map_err(|error| broke(&error))?;
+    place.spawn(async move {
+        if let Err(error) = connection.with_upgrades().await {
+            debug!(%error, "a tunnelled request ended early");
+        }
+    });
+    let answer = sender.send_request(request).await;
+    Ok(inward(answer.map_err(|error| broke(&error))?))
+}
+
+/// The request as it goes to the hub.
+fn outward<B>(request: Request<B>) -> Result<Request<B>, NotPassed> {
+    let (mut head, body) = request.into_parts();
+    let path = head.uri.path_and_query().cloned();
+    head.uri = path.map(Uri::from).unwrap_or_default();
+    if !head.uri.path().starts_with('/') {
+        return Err(NotPassed::Broke("only a path can be asked for".to_owned()));
+    }
+    let upgrade = hops::strip(&mut head.headers);
+    if let Some(protocol) = upgrade {
+        hops::say_upgrade(&mut head.headers, protocol);
+    }
+    head.headers
+        .insert(HOST, HeaderValue::from_static(tunnel::HOST));
+    head.version = http::Version::HTTP_11;
+    Ok(Request::from_parts(head, body))
+}
+
+/// The answer without what concerns the stream alone.
+fn inward(mut answer: Response<Incoming>) -> Response<Incoming> {
+    let changes = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
+    let protocol = hops::strip(answer.headers_mut()).filter(|_| changes);
+    if let Some(protocol) = protocol {
+        hops::say_upgrade(answer.headers_mut(), protocol);
+    }
+    answer
+}
+
+/// Why there is no answer.
+fn broke(error: &hyper::Error) -> NotPassed {
+    match closed(error) {
+        Some(closed) => match closed.cause {
+            Cause::Busy => NotPassed::Busy,
+            Cause::NotServed => NotPassed::NotServed,
+            Cause::Cancelled | Cause::Broken | Cause::Other(_) => {
+                NotPassed::Broke(closed.to_string())
+            }
+        },
+        None => NotPassed::Broke(chain(error)),
+    }
+}
+
+fn offline_since(since: Option<&Timestamp>) -> String {
+    match since {
+        Some(since) => format!(" since {since}"),
+        None => ", and was none since the agent started".to_owned(),
+    }
+}

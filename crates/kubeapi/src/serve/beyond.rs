@@ -1,0 +1,204 @@
+//! An API that does not have everything: what it has it answers, and the rest it passes on, whole.
+//!
+//! A node's API is one. It answers a read if what is held covers it and the caller may; every
+//! other request goes to the cluster, which decides for itself. So nobody gets less than the
+//! cluster would give, and without the cluster nobody gets more.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use http::header::AUTHORIZATION;
+use http::{Method, Request, Response};
+use hyper::body::Incoming;
+use store::Extent;
+
+use super::answer::Answer;
+use super::connection::Peer;
+use super::objects::Subject;
+use super::route::{self, Asked, is_watch};
+use super::{Api, identity, objects, paths, shape};
+use crate::Status;
+use crate::read::{get, question};
+use crate::request::{Query, ResourcePath, Target};
+use crate::who::User;
+use crate::who::impersonate::Wanted;
+use crate::who::user::LOCAL_ADMINS;
+
+/// A request on its way to where it is answered.
+pub type Passing<'a> =
+    Pin<Box<dyn Future<Output = Result<Response<Incoming>, Status>> + Send + 'a>>;
+
+/// Where requests go that are not answered here.
+pub trait Beyond: Send + Sync + 'static {
+    /// Whether somebody can be reached there at this moment.
+    fn is_open(&self) -> bool;
+    /// Whether this user, whom a certificate names, may go there without a token. Who has a token
+    /// always may: it is looked at there.
+    fn lends_itself_to(&self, user: &User) -> bool;
+    /// Passes a request on, and gives the answer as it comes, without what concerned only the
+    /// connection that it came on. An answer of 101 leaves the client's connection to whoever gave
+    /// it.
+    fn pass(&self, request: Request<Incoming>, name: Name) -> Passing<'_>;
+}
+
+/// In whose name a request is passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    /// Whoever its token says. Without that token it must not go at all.
+    Token,
+    /// The one that is lent to callers who are known here.
+    Lent,
+}
+
+/// What came of a request.
+pub(super) enum Reply {
+    /// It was answered here.
+    Here(Answer),
+    /// It was passed on, and this came back.
+    Passed(Response<Incoming>),
+}
+
+/// Who asks.
+enum Caller {
+    /// Somebody who is known here.
+    Known(Arc<User>),
+    /// Somebody with a token that says nothing here. Elsewhere it may.
+    Stranger,
+    /// Somebody without any credential.
+    Nobody,
+}
+
+/// Answers a request, or passes it on.
+pub(super) async fn answer(
+    api: &Arc<Api>,
+    beyond: &Arc<dyn Beyond>,
+    peer: &Peer,
+    request: Request<Incoming>,
+) -> Result<Reply, Status> {
+    let caller = caller(api, peer, &request);
+    if let Some(answer) = here(api, &**beyond, peer, (&caller, &request)).await? {
+        return Ok(Reply::Here(answer));
+    }
+    let goes_as = match &caller {
+        _ if request.headers().contains_key(AUTHORIZATION) => Name::Token,
+        Caller::Known(user) if beyond.lends_itself_to(user) => Name::Lent,
+        Caller::Known(user) => return Err(good_for_reads(user)),
+        Caller::Stranger | Caller::Nobody => return Err(Status::unauthorized()),
+    };
+    let name = match &caller {
+        Caller::Known(user) => user.name.as_str(),
+        _ => "",
+    };
+    // What is passed on is bounded where it goes; here it takes the place of a request.
+    let _pass = api.gate.request(name)?;
+    Ok(Reply::Passed(beyond.pass(request, goes_as).await?))
+}
+
+fn caller(api: &Api, peer: &Peer, request: &Request<Incoming>) -> Caller {
+    if peer.user.is_none() && !request.headers().contains_key(AUTHORIZATION) {
+        return Caller::Nobody;
+    }
+    match identity::user(api, peer, request.headers()) {
+        Ok(user) => Caller::Known(user),
+        Err(_) => Caller::Stranger,
+    }
+}
+
+/// The answer, if there is one here. A request that makes no sense anywhere is refused here.
+async fn here(
+    api: &Arc<Api>,
+    beyond: &dyn Beyond,
+    peer: &Peer,
+    (caller, request): (&Caller, &Request<Incoming>),
+) -> Result<Option<Answer>, Status> {
+    let target = match Target::parse(request.uri().path()) {
+        Ok(target) => target,
+        Err(bad) => return route::bad_path(api, bad, request.uri().path()).map(Some),
+    };
+    let query = Query::parse(request.uri().query().unwrap_or(""))?;
+    let asked = |user: &Arc<User>, query: Query| Asked {
+        user: user.clone(),
+        method: request.method().clone(),
+        headers: request.headers().clone(),
+        query,
+    };
+    let path = match target {
+        Target::Resource(path) => path,
+        Target::Other(segments) => {
+            let anyone = Arc::new(User::anonymous());
+            let asked = asked(&anyone, query);
+            let is_health = is_health(&segments);
+            let mine = is_health || (!beyond.is_open() && !matches!(caller, Caller::Nobody));
+            return match mine {
+                true => paths::answer(api, &asked, &segments).map(Some),
+                false => Ok(None),
+            };
+        }
+    };
+    let Caller::Known(user) = caller else {
+        return Ok(None);
+    };
+    let asked = asked(user, query);
+    let Some(subject) = subject(api, &asked, &path)? else {
+        return Ok(None);
+    };
+    objects::read(api, peer, &asked, subject, &path)
+        .await
+        .map(Some)
+}
+
+/// What a read is about, if it is answered here: the kind is known, what is held covers it, and the
+/// caller may.
+fn subject(api: &Api, asked: &Asked, path: &ResourcePath) -> Result<Option<Subject>, Status> {
+    let reads = matches!(asked.method, Method::GET | Method::HEAD);
+    if !reads || !matches!(path.subresource.as_str(), "" | "status") {
+        return Ok(None);
+    }
+    let found = api.catalog.find(&path.group, &path.version, &path.resource);
+    let Some(kind) = found else { return Ok(None) };
+    if shape::check(&kind, path, &asked.method).is_err() || !may(api, asked, path)? {
+        return Ok(None);
+    }
+    let reader = &api.reader;
+    if !path.name.is_empty() && !is_watch(path, &asked.query) {
+        let extent = Extent::Whole;
+        let held = get::is_held(reader, &kind, path);
+        return Ok(held.then_some(Subject { kind, extent }));
+    }
+    let mut want = question::want(&kind, path, &asked.query)?;
+    if reader.covers(&want) {
+        let extent = Extent::Whole;
+        return Ok(Some(Subject { kind, extent }));
+    }
+    want.extent = Extent::Held;
+    let of_admin = asked.user.belongs_to(LOCAL_ADMINS) && reader.covers(&want);
+    let extent = Extent::Held;
+    Ok(of_admin.then_some(Subject { kind, extent }))
+}
+
+/// Whether the caller may read this here. Who asks in another's name asks the cluster.
+fn may(api: &Api, asked: &Asked, path: &ResourcePath) -> Result<bool, Status> {
+    if Wanted::from_headers(&asked.headers)?.is_some() {
+        return Ok(false);
+    }
+    let target = Target::Resource(path.clone());
+    let question = route::question(asked, &target)?;
+    let decision = api.authorizer.read().decide(&question);
+    Ok(decision.is_allowed())
+}
+
+/// How the API itself is doing, nobody else can say.
+fn is_health(segments: &[String]) -> bool {
+    let first = segments.first().map(String::as_str);
+    matches!(first, Some("healthz" | "livez" | "readyz"))
+}
+
+/// 403 for a certificate that is good for what the node has, and for nothing else.
+fn good_for_reads(user: &User) -> Status {
+    let message = format!(
+        "the certificate of {:?} is good for reading what this node holds and for nothing else; \
+         use a token, or the credentials of the node",
+        user.name
+    );
+    Status::new(403, "Forbidden", message)
+}

@@ -1,0 +1,28 @@
+//! What makes connections of a link's streams: the loop of a session on one side, tasks that read
+//! and write on the other.
+//!
+//! ```text
+//! task ▶ Tube ▶ Board ▶ loop ═▶ link ═▶ loop ▶ Board ▶ Tube ▶ task      and back
+//! ```
+//!
+//! The rules of streams are in `wire::stream`. Nothing here knows a socket, the time or Kubernetes.
+
+mod closed; // why a tube is over before its end
+mod pipe; // one stream, as its task sees it
+mod board; // all streams of a session
+mod tube; // one stream as a connection
+mod splice; // two connections as one
+pub mod hops; // which headers concern one connection only
+
+pub use board::{Arrived, Board, Caller, NotOpened, Opener};
+pub use closed::{By, Closed, closed};
+pub use splice::splice;
+pub use tube::Tube;
+
+/// The purpose of a stream that carries one request and its answer as HTTP/1.1. Another way to
+/// carry them would have another name: who does not know it closes the stream, and who asked can
+/// take this one.
+pub const HTTP: &str = "http";
+
+/// What is asked for over a tube has no host of its own: this one is named.
+pub const HOST: &str = "cluster";
