@@ -56,8 +56,8 @@ fn targets(level: LogLevel) -> Targets {
 }
 
 /// The program and its crates.
-const OWN: [&str; 8] = [
-    "holdfast", "host", "object", "wire", "store", "kubeapi", "cloud", "edge",
+const OWN: [&str; 9] = [
+    "holdfast", "host", "object", "wire", "tunnel", "store", "kubeapi", "cloud", "edge",
 ];
 
 fn log_panic(panic: &PanicHookInfo<'_>) {
