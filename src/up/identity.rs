@@ -8,6 +8,7 @@ use std::time::Duration;
 use host::pki::{Authority, Credential, Folder, Wanted};
 use host::tls::Shown;
 use host::{Clock, Shutdown};
+use kubeapi::serve::SERVICE_NAMES;
 use rustls::ServerConfig;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use tracing::error;
@@ -142,14 +143,6 @@ fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
         list.push(item);
     }
 }
-
-const SERVICE_NAMES: [&str; 5] = [
-    "localhost",
-    "kubernetes",
-    "kubernetes.default",
-    "kubernetes.default.svc",
-    "kubernetes.default.svc.cluster.local",
-];
 
 /// The first address of the service range, which the service `kubernetes` gets.
 const FIRST_SERVICE_IP: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 1);

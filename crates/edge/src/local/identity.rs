@@ -10,6 +10,7 @@ use host::files::{self, Audience};
 use host::pki::{self, Authority, Folder, Wanted};
 use host::tls::{self, Shown};
 use kubeapi::kubeconfig::Kubeconfig;
+use kubeapi::serve::SERVICE_NAMES;
 use kubeapi::who::user::{LOCAL_ADMINS, NODES};
 use rustls::ServerConfig;
 use wire::join::NodeName;
@@ -168,15 +169,6 @@ fn serving(node: &NodeName, address: IpAddr) -> Wanted {
         ips,
     }
 }
-
-/// What pods call the API.
-const SERVICE_NAMES: [&str; 5] = [
-    "localhost",
-    "kubernetes",
-    "kubernetes.default",
-    "kubernetes.default.svc",
-    "kubernetes.default.svc.cluster.local",
-];
 
 #[cfg(test)]
 mod tests {

@@ -50,6 +50,16 @@ impl std::ops::Deref for Api {
     }
 }
 
+/// The names by which pods and this machine reach an API, besides its own: what its certificate has
+/// to have.
+pub const SERVICE_NAMES: [&str; 5] = [
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+];
+
 /// What the server says of itself.
 #[derive(Debug, Clone)]
 pub struct About {
