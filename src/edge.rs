@@ -94,13 +94,13 @@ pub(crate) struct EdgeFlags {
         default_value_t = true
     )]
     register_node: bool,
-    /// Where the node's own Kubernetes API listens: IP:PORT, or off. Port 0 is the port of last
-    /// time, or any that is free
+    /// Where the node's own Kubernetes API listens: IP:PORT, such as 127.0.0.1:10443, or off. Port 0
+    /// is the port of last time, or any that is free
     #[arg(
         long,
         env = "HOLDFAST_API",
         hide_env_values = true,
-        default_value = "127.0.0.1:10443",
+        default_value = "off",
         value_name = "IP:PORT|off"
     )]
     api: LocalApi,
@@ -119,6 +119,7 @@ Examples:
   holdfast edge --hub hub.example.com:8443 --token-file token --ca-hash sha256:…
   holdfast edge --hub hub-a:8443 --hub hub-b:8443      once it has joined
   holdfast status --agent /var/lib/holdfast            how it is doing
+  holdfast edge --hub hub-a:8443 --api 127.0.0.1:10443 with a Kubernetes API on the node
   holdfast kubeconfig > config                         for kubectl on the node
 
 The agent starts from its disk without any hub, also with an expired certificate.

@@ -12,7 +12,7 @@ use object::Resource;
 use store::disk::Disk;
 use store::disk::memory::MemoryDisk;
 use store::replica::{Cut, CutEnd, Reset, Until};
-use store::{At, Options, Part, Range, Replica, Scope, Want};
+use store::{At, Extent, Options, Part, Range, Replica, Scope, Want};
 
 const NAMES: [&str; 6] = [
     "00000001.log",
@@ -105,6 +105,7 @@ fn shown(replica: &Replica) -> Vec<(Resource, Option<Vec<String>>)> {
             resource: resource.clone(),
             range: Range::All,
             selector: Default::default(),
+            extent: Extent::Whole,
         };
         let page = reader.page(&want, &At::Now, &Part::default()).ok();
         let rows = page.map(|page| {
