@@ -1,6 +1,6 @@
 //! Requests of nodes to the cluster: a stream of a link -> one request, and its answer back.
 //!
-//! The hub decides in whose name a request goes ([`head`]) and nothing else: what it may do, the
+//! The hub decides in whose name a request goes (`head`) and nothing else: what it may do, the
 //! cluster decides. Bytes pass as they come, both ways.
 
 mod head; // whose a request is, and what of its head goes on
