@@ -94,8 +94,8 @@ pub(crate) struct EdgeFlags {
         default_value_t = true
     )]
     register_node: bool,
-    /// Where the node's own Kubernetes API listens: IP:PORT, such as 127.0.0.1:10443, or off. Port 0
-    /// is the port of last time, or any that is free
+    /// Where the node's own Kubernetes API listens: IP:PORT, such as 127.0.0.1:10443, or off. Port
+    /// 0 is the port of last time, or any that is free
     #[arg(
         long,
         env = "HOLDFAST_API",
