@@ -41,6 +41,8 @@ impl Net {
         let [outer, hub_side, agent_side, inner] = net.devices();
         for name in [&agent, &between] {
             run("ip", &["netns", "add", name]);
+            // A node has a loopback, where its own API listens.
+            run("ip", &["-n", name, "link", "set", "lo", "up"]);
         }
         let veth = |one: &str, other: &str, space: &str| {
             let words = ["link", "add", one, "type", "veth", "peer", "name", other];
