@@ -189,8 +189,9 @@ class Watches(ClientTest):
         version = self.list().metadata.resource_version
         self.create("a")
         # A kube-apiserver looks for watches that are about to end once a second, and passes over
-        # some when it is busy. What comes must come at last.
-        for _ in range(3):
+        # some when it is busy: it has three tries. Ours has one.
+        running = client.VersionApi(self.core.api_client).get_code().git_version
+        for _ in range(1 if "holdfast" in running else 3):
             stream = watch.Watch().stream(
                 self.core.list_namespaced_config_map,
                 self.namespace,
@@ -201,7 +202,7 @@ class Watches(ClientTest):
             kinds = [event["type"] for event in stream]
             if "BOOKMARK" in kinds:
                 return
-        self.fail("no bookmark at the end of three watches")
+        self.fail("no bookmark at the end of a watch")
 
 
 class Writes(ClientTest):
