@@ -1,7 +1,7 @@
 //! Documents: named bytes that are no object, which a hub wants on a node. A node says by name and
 //! hash which it has, is sent what differs, and those that are not wanted any more go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
@@ -21,7 +21,11 @@ pub const NAME_BYTES_MAX: usize = 64;
 
 /// The documents that a node is to have.
 #[derive(Debug, Default)]
-pub struct Documents(BTreeMap<Box<str>, Document>);
+pub struct Documents {
+    all: BTreeMap<Box<str>, Document>,
+    /// Those of which nothing is known: as they are on a node, they stay.
+    unknown: BTreeSet<Box<str>>,
+}
 
 /// A document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,18 +89,32 @@ impl Documents {
         match (count > DOCUMENTS_MAX, bytes > TOGETHER_BYTES_MAX) {
             (true, _) => Err(Unfit::TooMany { count }),
             (_, true) => Err(Unfit::TooMuch { bytes }),
-            (false, false) => Ok(Self(documents)),
+            (false, false) => Ok(Self {
+                all: documents,
+                unknown: BTreeSet::new(),
+            }),
         }
+    }
+
+    /// Of those of these names that are not here, nothing is known: a node that has them keeps them.
+    pub fn with_unknown(mut self, names: impl IntoIterator<Item = Box<str>>) -> Self {
+        self.unknown = names.into_iter().collect();
+        self
+    }
+
+    /// Whether a node is to have no document of this name.
+    pub fn ends(&self, name: &str) -> bool {
+        !self.all.contains_key(name) && !self.unknown.contains(name)
     }
 
     /// The document of this name.
     pub fn get(&self, name: &str) -> Option<&Document> {
-        self.0.get(name)
+        self.all.get(name)
     }
 
     /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Document)> {
-        self.0.iter().map(|(name, document)| (&**name, document))
+        self.all.iter().map(|(name, document)| (&**name, document))
     }
 }
 

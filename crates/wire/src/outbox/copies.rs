@@ -82,7 +82,7 @@ impl Copies {
             is: Some((document.hash, document.bytes.clone())),
         });
         let mut left = held.keys();
-        let gone = left.find(|name| wanted.get(name).is_none() && free(name, None));
+        let gone = left.find(|name| wanted.ends(name) && free(name, None));
         // What goes makes room for what comes.
         let gone = gone.map(|name| Copy {
             name: name.clone(),
@@ -122,8 +122,9 @@ impl Copies {
         let (Some(wanted), Some(held)) = (&self.wanted, &self.held) else {
             return true;
         };
-        let all = wanted.iter().map(|(name, document)| (name, document.hash));
-        all.eq(held.iter().map(|(name, hash)| (&**name, *hash)))
+        let mut all = wanted.iter();
+        all.all(|(name, document)| held.get(name) == Some(&document.hash))
+            && !held.keys().any(|name| wanted.ends(name))
     }
 }
 
@@ -155,6 +156,13 @@ mod tests {
         Arc::new(Documents::new(all).unwrap())
     }
 
+    fn noted(name: &str, text: &str) -> Noted {
+        Noted {
+            name: name.into(),
+            hash: crate::digest::content_hash(text.as_bytes()),
+        }
+    }
+
     fn told(copy: &Copy) -> String {
         match &copy.is {
             Some((_, bytes)) => format!("{}={}", copy.name, String::from_utf8_lossy(bytes)),
@@ -169,16 +177,26 @@ mod tests {
     #[test]
     fn what_differs_is_sent_and_what_is_not_wanted_goes() {
         let mut copies = Copies::default();
-        let noted = |name: &str, text: &str| Noted {
-            name: name.into(),
-            hash: crate::digest::content_hash(text.as_bytes()),
-        };
         copies.has(vec![noted("a", "1"), noted("b", "old"), noted("x", "9")]);
         // Nothing goes before it is known what is wanted.
         assert_eq!(all(&mut copies), [""; 0]);
         copies.want(&documents(&[("a", "1"), ("b", "2"), ("c", "3")]));
         assert!(!copies.is_even());
         assert_eq!(all(&mut copies), ["-x", "b=2", "c=3"]);
+    }
+
+    #[test]
+    fn of_what_nothing_is_known_stays_as_it_is() {
+        let mut copies = Copies::default();
+        copies.has(vec![noted("a", "1"), noted("b", "2"), noted("c", "3")]);
+        let wanted = Documents::new([("a".into(), Bytes::from("1"))]).unwrap();
+        copies.want(&Arc::new(wanted.with_unknown(["b".into()])));
+        assert!(!copies.is_even());
+        let gone = copies.next(NOW).unwrap();
+        assert_eq!((&*gone.name, gone.is.is_none()), ("c", true));
+        assert!(copies.next(NOW).is_none());
+        copies.settle(gone, Fate::Delivered, NOW);
+        assert!(copies.is_even());
     }
 
     #[test]
