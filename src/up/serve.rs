@@ -7,7 +7,7 @@ use host::listen::Listener;
 use host::{Clock, Tasks};
 use kubeapi::catalog::Catalog;
 use kubeapi::serve::{About, Api, Feeds, Limits, Parts};
-use kubeapi::who::token::{SigningKey, Verifier};
+use kubeapi::who::token::{Bound, SigningKey, Verifier, Verifying};
 use kubeapi::write::Writes;
 use kubeapi::write::caretaker::Caretaker;
 use kubeapi::write::desk::Desk;
@@ -75,7 +75,7 @@ pub(crate) async fn start(cluster: Cluster, tasks: &mut Tasks) -> anyhow::Result
         beyond: None,
         catalog,
         authorizer,
-        verifier,
+        verifier: Arc::new(Verifying::new(verifier)),
         about: about(&listener),
         clock,
         shutdown: shutdown.clone(),
@@ -105,6 +105,7 @@ fn tokens(identity: &Identity, clock: &Clock) -> anyhow::Result<(Verifier, Token
         keys: vec![key.public().clone()],
         issuers: audiences.clone(),
         audiences: audiences.clone(),
+        bound: Bound::Any,
     };
     let maker = TokenMaker {
         key,

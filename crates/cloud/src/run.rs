@@ -30,6 +30,7 @@ use crate::join::{
 use crate::nodes::{self, Leases};
 use crate::notices::Notice;
 use crate::owners::{Heard, Publisher, Waits};
+use crate::papers;
 use crate::record::{HubTruth, Mode, Recorder, Records, Scribe};
 use crate::serve::{Caller, Service};
 use crate::talk::Desk as _;
@@ -229,8 +230,18 @@ impl Ground {
             self.shutdown.clone(),
         );
         add(tasks, "revocations", following);
+        self.publish(tasks);
         let progress = progress(Arc::clone(&self.hub), self.shutdown.clone());
         tasks.add("progress", progress);
+    }
+
+    /// Puts together what nodes are to have beside objects.
+    fn publish(&self, tasks: &mut Tasks) {
+        let rules = papers::follow_rules(Arc::clone(&self.hub), self.shutdown.clone());
+        tasks.add("rules", rules);
+        let (hub, client) = (Arc::clone(&self.hub), self.client.clone());
+        let keys = papers::follow_keys(hub, client, self.shutdown.clone());
+        tasks.add("keys", keys);
     }
 
     /// Publishes what nodes hold, and what happens.

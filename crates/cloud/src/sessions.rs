@@ -12,7 +12,6 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use wire::digest::content_hash;
-use wire::documents::Documents;
 
 /// A node's name.
 pub type NodeName = Arc<str>;
@@ -26,8 +25,6 @@ const CLONE_TAKEOVERS: usize = 5;
 #[derive(Debug, Default)]
 pub struct Sessions {
     live: Mutex<HashMap<NodeName, Live>>,
-    /// The documents that every node is to have, once somebody said so.
-    documents: Mutex<Option<Arc<Documents>>>,
 }
 
 #[derive(Debug)]
@@ -62,6 +59,8 @@ pub enum Word {
     Epoch = 32,
     /// Something is to be sent on a stream.
     Stream = 64,
+    /// The documents that the node is to have changed.
+    Papers = 128,
 }
 
 /// The words that were said since the last look.
@@ -154,18 +153,6 @@ impl Sessions {
         if let Some(live) = self.live.lock().get(node) {
             live.bell.ring(word);
         }
-    }
-
-    /// Every node is to have these documents from now on, and no others. Before that is said, none
-    /// is sent and none goes.
-    pub fn want_documents(&self, documents: Arc<Documents>) {
-        *self.documents.lock() = Some(documents);
-        self.ring_all(Word::View);
-    }
-
-    /// The documents that every node is to have, if that is known.
-    pub fn documents(&self) -> Option<Arc<Documents>> {
-        self.documents.lock().clone()
     }
 
     /// Wakes all sessions.
@@ -270,23 +257,6 @@ mod tests {
         let calm = Sessions::default();
         let noticed = (1..=20).filter(|number| begun(&calm, *number, number * 120).1);
         assert_eq!(noticed.count(), 0);
-    }
-
-    #[test]
-    fn documents_that_nodes_are_to_have_wake_their_sessions() {
-        let sessions = Sessions::default();
-        let node: NodeName = "n".into();
-        let Begun::Yes { bell, .. } = sessions.begin(&node, 1, Duration::ZERO) else {
-            panic!("it is the first");
-        };
-        // Before anybody says which there are to be, none goes.
-        assert!(sessions.documents().is_none());
-        let all = [("routes".into(), "a".into())];
-        let documents = Arc::new(Documents::new(all).unwrap());
-        sessions.want_documents(documents);
-        assert!(bell.words().has(Word::View));
-        let known = sessions.documents().unwrap();
-        assert_eq!(known.iter().count(), 1);
     }
 
     #[test]

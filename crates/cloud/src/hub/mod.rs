@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use host::Times;
 use object::{Header, ObjectName, Resource, Scope};
 use parking_lot::{Mutex, RwLock};
@@ -28,6 +29,7 @@ use crate::ledger::Ledger;
 use crate::nodes::{Leases, Register};
 use crate::notices::{Notice, Notices};
 use crate::owners::Owners;
+use crate::papers::{Papers, role_kinds};
 use crate::sessions::{Sessions, Word};
 use crate::talk::Desk;
 use crate::tunnel::Tunnels;
@@ -49,6 +51,9 @@ pub struct Hub {
     ledger: Ledger,
     pub(crate) marks: Marks,
     strangers: Mutex<Strangers>,
+    papers: Papers,
+    /// Rung when what says who may what is another.
+    rules: Notify,
     /// Resources that the cluster does not have.
     unserved: Mutex<BTreeSet<Resource>>,
     /// Rung when a resource is known for the first time.
@@ -72,7 +77,7 @@ impl Hub {
         let steps_max = limits.steps_max;
         let views = Views::new(policy);
         let mut cache = Cache::new(epoch, limits);
-        for resource in views.resources() {
+        for resource in views.resources().iter().chain(&role_kinds()) {
             cache.open(resource, keep(resource));
         }
         let (happenings, heard) = mpsc::channel(HAPPENINGS_MAX);
@@ -87,6 +92,8 @@ impl Hub {
             ledger: Ledger::default(),
             marks: Marks::default(),
             strangers: Mutex::default(),
+            papers: Papers::default(),
+            rules: Notify::new(),
             unserved: Mutex::default(),
             learned: Notify::new(),
             lacking: Notify::new(),
@@ -145,6 +152,23 @@ impl Hub {
         &self.notices
     }
 
+    /// The documents that nodes are to have.
+    pub fn papers(&self) -> &Papers {
+        &self.papers
+    }
+
+    /// All nodes are to have this document from now on, or none of that name.
+    pub fn publish(&self, name: &'static str, bytes: Option<Bytes>) {
+        if self.papers.publish(name, bytes) {
+            self.sessions.ring_all(Word::Papers);
+        }
+    }
+
+    /// Waits until what says who may what has changed.
+    pub async fn rules_changed(&self) {
+        self.rules.notified().await;
+    }
+
     /// What a node is to hold, whether it can be sent now or not.
     pub fn wanted(&self, node: &str) -> BTreeMap<Resource, Arc<[Scope]>> {
         self.views.read().of(&NodeName::from(node))
@@ -168,22 +192,25 @@ impl Hub {
     pub fn resources(&self) -> (Vec<Resource>, Vec<Resource>) {
         let views = self.views.read();
         let all = views.resources().iter().cloned();
-        all.partition(|resource| keep(resource) == Keep::All)
+        let (mut first, second): (Vec<_>, _) =
+            all.partition(|resource| keep(resource) == Keep::All);
+        let of_rules = role_kinds().into_iter();
+        first.extend(of_rules.filter(|kind| !views.resources().contains(kind)));
+        (first, second)
     }
 
     /// Whether a resource is followed here.
     pub fn follows(&self, resource: &Resource) -> bool {
-        self.views.read().resources().contains(resource)
+        self.views.read().resources().contains(resource) || is_of_rules(resource)
     }
 
     /// Whether everything is known that says what nodes are to hold.
     pub fn inputs_are_known(&self) -> bool {
-        let (first, _) = self.resources();
+        let views = self.views.read();
+        let mut inputs = views.resources().iter().filter(|it| keep(it) == Keep::All);
         let unserved = self.unserved.lock();
         let cache = self.cache.read();
-        first
-            .iter()
-            .all(|it| unserved.contains(it) || cache.state(it) != State::Unlisted)
+        inputs.all(|it| unserved.contains(it) || cache.state(it) != State::Unlisted)
     }
 
     /// Waits until another resource is known.
@@ -252,6 +279,9 @@ impl Hub {
     /// Takes in what became of the cluster. The cache has it already.
     pub fn hear(&self, told: &Told) {
         self.marks.hear(told, &self.cache.read(), self.times.now());
+        if is_of_rules(told.resource()) && !matches!(told, Told::Advanced(_)) {
+            self.rules.notify_one();
+        }
         match told {
             Told::Changed(resource, applied) => self.changed(resource, applied),
             Told::Advanced(_) => {}
@@ -416,8 +446,9 @@ impl Desk for Hub {
         view
     }
 
-    fn documents(&self, _: &str) -> Option<Arc<Documents>> {
-        self.sessions.documents()
+    fn documents(&self, node: &str) -> Option<Arc<Documents>> {
+        let accounts = self.views.read().accounts(&NodeName::from(node));
+        Some(self.papers.of(accounts.as_deref()))
     }
 
     fn happened(&self, node: &Arc<str>, happening: Happening) {
@@ -451,6 +482,11 @@ impl Desk for Hub {
     fn times(&self) -> &Times {
         &self.times
     }
+}
+
+/// Whether its objects say who may what.
+fn is_of_rules(resource: &Resource) -> bool {
+    resource.group() == kubeapi::who::rbac::GROUP
 }
 
 /// Whether the bytes of all objects are kept, or of those alone that a node needs.

@@ -239,6 +239,15 @@ impl Views {
         })
     }
 
+    /// The service accounts of the pods on a node, in order; nothing where that is not known.
+    pub fn accounts(&self, node: &NodeName) -> Option<Vec<ObjectName>> {
+        let kind = Kind::ServiceAccount;
+        let names = self.graph.needs().names(node, kind).take(NAMES_MAX);
+        self.inputs
+            .were_complete(kind)
+            .then(|| names.cloned().collect())
+    }
+
     /// How many objects a node needs that are not in its view, because it needs too many.
     pub fn left_out(&self, node: &NodeName) -> usize {
         let needs = self.graph.needs();

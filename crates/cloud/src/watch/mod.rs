@@ -66,6 +66,20 @@ pub enum Told {
     },
 }
 
+impl Told {
+    /// The resource that it is about.
+    pub fn resource(&self) -> &Resource {
+        match self {
+            Self::Changed(resource, _)
+            | Self::Advanced(resource)
+            | Self::Listed(resource, _)
+            | Self::Frozen(resource)
+            | Self::Thawed(resource)
+            | Self::Rewound { resource, .. } => resource,
+        }
+    }
+}
+
 /// What a loop needs.
 #[derive(Clone)]
 pub struct Watch {

@@ -16,7 +16,7 @@ use host::tls::Shown;
 use host::{Clock, Shutdown, Tasks};
 use kubeapi::catalog::Catalog;
 use kubeapi::serve::{About, Api, Feeds, Limits, Parts};
-use kubeapi::who::token::{SigningKey, Verifier};
+use kubeapi::who::token::{Bound, SigningKey, Verifier, Verifying};
 use kubeapi::write::Writes;
 use kubeapi::write::caretaker::Caretaker;
 use kubeapi::write::desk::Desk;
@@ -295,7 +295,7 @@ async fn start(pki: &Pki, retention: Retention, tasks: &mut Tasks) -> Arc<Api> {
         beyond: None,
         catalog,
         authorizer,
-        verifier,
+        verifier: Arc::new(Verifying::new(verifier)),
         about,
         clock,
         shutdown,
@@ -313,6 +313,7 @@ fn tokens(pki: &Pki, clock: &Clock) -> (Verifier, TokenMaker) {
         keys: vec![key.public().clone()],
         issuers: audiences.clone(),
         audiences: audiences.clone(),
+        bound: Bound::Any,
     };
     let maker = TokenMaker {
         key,

@@ -9,6 +9,7 @@ use object::{Header, ObjectName, Resource, Scope};
 use parking_lot::Mutex;
 use store::replica::{Cut, CutEnd, Misbehaved, Onto, Refusal, Reset, Stage, Until, fits};
 use store::{ReadFailed, Reader, Replica, Unreadable};
+use tokio::sync::watch;
 use wire::digest::{Digest, Sum, content_hash};
 use wire::documents::TOLD_MAX;
 use wire::frame::{Asides, Holding, Noted, STAGED_MAX, Staged};
@@ -24,6 +25,8 @@ pub struct Keep {
     /// Objects that could not be taken. The next hub is told of them; a process that starts anew
     /// finds out again.
     aside: Arc<Mutex<Asides>>,
+    /// How often documents of hubs changed.
+    papers: watch::Sender<u64>,
 }
 
 /// The document that has the number of the last session.
@@ -89,7 +92,13 @@ impl Keep {
         Self {
             replica,
             aside: Arc::default(),
+            papers: watch::Sender::default(),
         }
+    }
+
+    /// Tells when documents of hubs are others than before.
+    pub fn papers(&self) -> watch::Receiver<u64> {
+        self.papers.subscribe()
     }
 
     /// Objects that could not be taken, as the next hello names them.
@@ -259,6 +268,7 @@ impl Keep {
             } => {
                 let name = format!("{OF_HUBS}{name}");
                 self.replica.put_document(&name, bytes).await?;
+                self.papers.send_modify(|changes| *changes += 1);
                 Ok(number)
             }
             Stored::NothingStaged => {

@@ -2,6 +2,7 @@
 //! and passes everything else on to the cluster.
 
 pub mod rights; // who may read what of the store
+mod papers; // what the hub says of accounts and keys -> rights
 pub mod identity; // the certificates of the API and of its own clients
 mod gate; // what is not answered here -> the tunnel
 
@@ -14,8 +15,6 @@ use host::listen::{self, Listener};
 use host::{Clock, Shutdown, Tasks, chain};
 use kubeapi::catalog::Catalog;
 use kubeapi::serve::{About, Api, Limits, Parts, serve};
-use kubeapi::who::token::Verifier;
-use parking_lot::RwLock;
 use tracing::{error, info};
 use wire::join::NodeName;
 
@@ -23,6 +22,7 @@ use crate::keep::Keep;
 use crate::tunnel::Tunnel;
 use gate::Gate;
 use identity::Identity;
+use papers::Rights;
 
 /// Connections that the API has open at once. A node has tens of clients.
 const CONNECTIONS_MAX: u32 = 1024;
@@ -75,7 +75,9 @@ impl Local<'_> {
         let identity = Identity::open(self.data_dir, self.node, address.ip(), &self.clock)?;
         identity.renew(address)?;
         let tls = identity.tls(&self.clock)?;
-        let api = self.api(address, &shutdown);
+        let rights = Rights::new(self.keep.clone(), self.node);
+        let api = self.api(address, &rights, &shutdown);
+        tasks.add("api rights", rights.run(shutdown.clone()));
         let crowd = tasks.crowd("api connections", CONNECTIONS_MAX);
         let answer = move |accepted| serve(api.clone(), accepted);
         tasks.add("api", listener.run(tls, crowd, shutdown.clone(), answer));
@@ -96,20 +98,15 @@ impl Local<'_> {
         Listener::bind(self.listen).await
     }
 
-    fn api(&self, address: SocketAddr, shutdown: &Shutdown) -> Arc<Api> {
+    fn api(&self, address: SocketAddr, rights: &Rights, shutdown: &Shutdown) -> Arc<Api> {
         let gate = Gate::new(self.tunnel.clone(), self.node);
         Api::new(Parts {
             reader: self.keep.reader().clone(),
             writes: None,
             beyond: Some(Arc::new(gate)),
             catalog: Arc::new(Catalog::new()),
-            authorizer: Arc::new(RwLock::new(rights::authorizer(self.node))),
-            // No token says anything here yet: each is looked at by the cluster.
-            verifier: Verifier {
-                keys: Vec::new(),
-                issuers: Vec::new(),
-                audiences: Vec::new(),
-            },
+            authorizer: rights.authorizer(),
+            verifier: rights.verifying(),
             about: About {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 address: address.to_string(),

@@ -25,9 +25,8 @@ pub(super) fn user(api: &Api, peer: &Peer, headers: &HeaderMap) -> Result<Arc<Us
         return Ok(Arc::new(User::anonymous()));
     };
     let now = api.clock.wall().as_second();
-    let verified = api
-        .verifier
-        .verify(token, now, &|referent| exists(api, referent));
+    let verifier = api.verifier.now();
+    let verified = verifier.verify(token, now, &|referent| exists(api, referent));
     match verified {
         Ok(verified) => Ok(Arc::new(verified.user.authenticated())),
         Err(why) => {
@@ -66,6 +65,7 @@ pub(super) fn exists(api: &Api, referent: Referent<'_>) -> Option<Record> {
     Some(Record {
         uid: row.header.uid.to_string(),
         deleted_at: deleted_at.map(|moment| moment.as_second()),
+        node: row.header.field("spec.nodeName").into(),
     })
 }
 

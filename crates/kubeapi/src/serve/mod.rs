@@ -26,7 +26,7 @@ use store::Reader;
 
 use crate::catalog::Catalog;
 use crate::who::Authorizer;
-use crate::who::token::Verifier;
+use crate::who::token::Verifying;
 use crate::write::order::Writes;
 
 pub use beyond::{Beyond, Name, Passing};
@@ -102,7 +102,7 @@ pub struct Parts {
     /// Who may what; empty at first, filled by [`Feeds`].
     pub authorizer: Arc<RwLock<Authorizer>>,
     /// Which tokens are good.
-    pub verifier: Verifier,
+    pub verifier: Arc<Verifying>,
     /// What the server says of itself.
     pub about: About,
     /// The time.

@@ -99,13 +99,13 @@ pub(super) fn answer(api: &Api, asked: &Asked, segments: &[String]) -> Result<An
         }
         ["openapi", rest @ ..] => Ok(schema(asked, &snapshot, rest)),
         ["openid", "v1", "jwks"] => {
-            let keys = token::key_set(&api.verifier.keys).to_string();
+            let keys = token::key_set(&api.verifier.now().keys).to_string();
             Ok(public(Answer::full(200, "application/jwk-set+json", keys)))
         }
         [".well-known", "openid-configuration"] => {
             let url = format!("https://{}/openid/v1/jwks", api.about.address);
-            let keys = &api.verifier.keys;
-            let document = token::discovery_document(&api.about.issuer, &url, keys);
+            let verifier = api.verifier.now();
+            let document = token::discovery_document(&api.about.issuer, &url, &verifier.keys);
             Ok(public(Answer::json(200, &document)))
         }
         _ => Ok(Answer::no_page()),

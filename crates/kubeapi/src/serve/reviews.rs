@@ -39,9 +39,9 @@ pub(super) fn answer(api: &Api, order: &Order) -> Result<Answer, Status> {
         "selfsubjectrulesreviews" => review::self_subject_rules(body, user, &authorizer),
         "tokenreviews" => {
             let now = api.clock.wall().as_second();
-            review::token(body, &api.verifier.audiences, &|token, wanted| {
-                api.verifier
-                    .verify_for(wanted, token, now, &|other| identity::exists(api, other))
+            let verifier = api.verifier.now();
+            review::token(body, &verifier.audiences, &|token, wanted| {
+                verifier.verify_for(wanted, token, now, &|other| identity::exists(api, other))
             })
         }
         "selfsubjectreviews" => {

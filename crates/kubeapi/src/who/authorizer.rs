@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::node::Graph;
 use super::question::{Attributes, Decision, Target};
-use super::rbac::{Binding, ClusterRole, Granted, Rules, listed, or_default};
+use super::rbac::{Binding, ClusterRole, Granted, Readable, Rules, listed, or_default};
 use super::user::{MASTERS, UNAUTHENTICATED, User};
 use crate::Status;
 
@@ -124,6 +124,11 @@ impl Authorizer {
     /// Roles and bindings.
     pub fn rules(&self) -> &Rules {
         &self.rules
+    }
+
+    /// A service account may read this, whatever else it may.
+    pub fn put_readable(&mut self, readable: Readable) {
+        self.rules.put_readable(readable);
     }
 
     /// Takes in an object that was created or changed. Objects of resources that decide nothing are

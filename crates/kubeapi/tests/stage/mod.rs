@@ -21,7 +21,6 @@ use host::pki::{Authority, Credential, Wanted};
 use host::{Clock, Shutdown, Tasks};
 use kubeapi::catalog::Catalog;
 use kubeapi::serve::{About, Api, Feeds, Limits, Parts};
-use kubeapi::who::token::Verifier;
 use serde_json::Value;
 use store::Reader;
 
@@ -147,11 +146,7 @@ impl Stage {
             beyond: None,
             catalog,
             authorizer: Arc::default(),
-            verifier: Verifier {
-                keys: Vec::new(),
-                issuers: Vec::new(),
-                audiences: Vec::new(),
-            },
+            verifier: Arc::default(),
             about: About {
                 version: "test".to_owned(),
                 address: address.to_string(),

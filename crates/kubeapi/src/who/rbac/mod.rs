@@ -8,9 +8,11 @@
 
 mod rule; // what a role grants
 mod roles; // roles by name, aggregated ones resolved
+mod effective; // what one account may read
 pub mod cover; // does one set of rules hold another? who may write roles and bindings
 pub mod bootstrap; // the roles that every cluster begins with
 
+pub use effective::Readable;
 pub use roles::{ClusterRole, RoleReference};
 pub use rule::Rule;
 pub(in crate::who) use rule::or_default;

@@ -7,7 +7,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair,
-    RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey, VerificationAlgorithm,
+    RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
 };
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -54,12 +54,20 @@ pub struct VerifyingKey {
 enum KeyKind {
     /// The uncompressed point.
     P256 { point: Vec<u8> },
-    /// The PKCS#1 form, and the two numbers for publishing.
-    Rsa {
-        pkcs1: Vec<u8>,
-        modulus: Vec<u8>,
-        exponent: Vec<u8>,
-    },
+    /// Its two numbers.
+    Rsa { modulus: Vec<u8>, exponent: Vec<u8> },
+}
+
+impl KeyKind {
+    /// Whether the numbers have sizes that we verify with.
+    fn is_fit(&self) -> bool {
+        match self {
+            Self::P256 { point } => point.len() == 65,
+            Self::Rsa { modulus, exponent } => {
+                (256..=1024).contains(&modulus.len()) && (1..=8).contains(&exponent.len())
+            }
+        }
+    }
 }
 
 impl SigningKey {
@@ -128,7 +136,6 @@ impl VerifyingKey {
         }
         let kind = match info.parsed().map_err(|_| BadKey::NotPublic)? {
             PublicKey::RSA(rsa) => KeyKind::Rsa {
-                pkcs1: info.subject_public_key.data.to_vec(),
                 modulus: without_zeros(rsa.modulus),
                 exponent: without_zeros(rsa.exponent),
             },
@@ -137,13 +144,33 @@ impl VerifyingKey {
             },
             _ => return Err(BadKey::NotPublic),
         };
-        if let KeyKind::Rsa { modulus, .. } = &kind
-            && !(256..=1024).contains(&modulus.len())
-        {
+        if !kind.is_fit() {
             return Err(BadKey::NotPublic);
         }
         let id = URL_SAFE_NO_PAD.encode(digest(&SHA256, der));
         Ok(Self { id, kind })
+    }
+
+    /// The key in a JWK, under the name that it has there. Nothing for a key that we cannot verify
+    /// with, or that is not for signatures.
+    pub fn from_jwk(jwk: &Value) -> Option<Self> {
+        let text = |field: &str| jwk.get(field).and_then(Value::as_str);
+        let number = |field: &str| URL_SAFE_NO_PAD.decode(text(field)?).ok();
+        if text("use").is_some_and(|it| it != "sig") {
+            return None;
+        }
+        let kind = match (text("kty")?, text("crv")) {
+            ("RSA", _) => KeyKind::Rsa {
+                modulus: without_zeros(&number("n")?),
+                exponent: without_zeros(&number("e")?),
+            },
+            ("EC", Some("P-256")) => KeyKind::P256 {
+                point: [vec![4], number("x")?, number("y")?].concat(),
+            },
+            _ => return None,
+        };
+        let id = text("kid")?.to_owned();
+        kind.is_fit().then_some(Self { id, kind })
     }
 
     /// The key's name in tokens (`kid`): the SHA-256 of its SubjectPublicKeyInfo.
@@ -161,13 +188,17 @@ impl VerifyingKey {
 
     /// Whether the signature is this key's.
     pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
-        let (algorithm, bytes): (&'static dyn VerificationAlgorithm, _) = match &self.kind {
-            KeyKind::P256 { point } => (&ECDSA_P256_SHA256_FIXED, point),
-            KeyKind::Rsa { pkcs1, .. } => (&RSA_PKCS1_2048_8192_SHA256, pkcs1),
+        let verified = match &self.kind {
+            KeyKind::P256 { point } => {
+                UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature)
+            }
+            KeyKind::Rsa { modulus, exponent } => {
+                let (n, e) = (modulus, exponent);
+                let key = RsaPublicKeyComponents { n, e };
+                key.verify(&RSA_PKCS1_2048_8192_SHA256, message, signature)
+            }
         };
-        UnparsedPublicKey::new(algorithm, bytes)
-            .verify(message, signature)
-            .is_ok()
+        verified.is_ok()
     }
 
     fn to_jwk(&self) -> Value {
@@ -180,9 +211,7 @@ impl VerifyingKey {
                     "x": number(x), "y": number(y),
                 })
             }
-            KeyKind::Rsa {
-                modulus, exponent, ..
-            } => json!({
+            KeyKind::Rsa { modulus, exponent } => json!({
                 "use": "sig", "kty": "RSA", "kid": self.id, "alg": "RS256",
                 "n": number(modulus), "e": number(exponent),
             }),

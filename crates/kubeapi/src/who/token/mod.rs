@@ -7,6 +7,7 @@
 
 mod claims; // what a token says
 mod key; // keys, and how they are published
+mod published; // what a cluster tells of its keys
 mod verify; // bytes -> a user, or a refusal
 
 pub use claims::{
@@ -14,7 +15,10 @@ pub use claims::{
     Reference, lifetime,
 };
 pub use key::{BadKey, SigningKey, VerifyingKey, discovery_document, key_set};
-pub use verify::{Record, Referent, Refused, TOKEN_BYTES_MAX, Verified, Verifier};
+pub use published::{Published, Unreadable};
+pub use verify::{
+    Bound, Record, Referent, Refused, TOKEN_BYTES_MAX, Verified, Verifier, Verifying,
+};
 
 #[cfg(test)]
 mod tests;

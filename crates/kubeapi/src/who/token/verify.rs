@@ -1,7 +1,10 @@
 //! A bearer token as a user, or a refusal: strict in form, closed in every doubt.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::RwLock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -23,7 +26,9 @@ const LEEWAY_SECONDS: i64 = 60;
 /// What tokens are held against: keys, issuers, and the audiences that this API answers to.
 ///
 /// Several keys and issuers are for rotation: the new ones sign, the old ones still verify.
-#[derive(Debug, Clone)]
+///
+/// The default one knows no token.
+#[derive(Debug, Clone, Default)]
 pub struct Verifier {
     /// The keys that a token may be signed with.
     pub keys: Vec<VerifyingKey>,
@@ -31,6 +36,39 @@ pub struct Verifier {
     pub issuers: Vec<String>,
     /// Those that a token may be meant for, where the caller does not say otherwise.
     pub audiences: Vec<String>,
+    /// What a token must be bound to.
+    pub bound: Bound,
+}
+
+/// What tokens are held against at this moment: keys may be others later.
+#[derive(Debug, Default)]
+pub struct Verifying(RwLock<Arc<Verifier>>);
+
+impl Verifying {
+    /// Against this, until it is replaced.
+    pub fn new(verifier: Verifier) -> Self {
+        Self(RwLock::new(Arc::new(verifier)))
+    }
+
+    /// What it is now.
+    pub fn now(&self) -> Arc<Verifier> {
+        Arc::clone(&self.0.read())
+    }
+
+    /// From now on against this.
+    pub fn replace(&self, verifier: Verifier) {
+        *self.0.write() = Arc::new(verifier);
+    }
+}
+
+/// What a token must be bound to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Bound {
+    /// To anything that exists, or to nothing.
+    #[default]
+    Any,
+    /// To a pod that runs on this node.
+    PodOn(Box<str>),
 }
 
 /// A good token.
@@ -85,6 +123,8 @@ pub struct Record {
     pub uid: String,
     /// When its deletion began, in seconds since 1970.
     pub deleted_at: Option<i64>,
+    /// The node that it runs on, of a pod.
+    pub node: Box<str>,
 }
 
 /// Why a token is worth nothing. To the caller it is a 401 like any other; the words are for
@@ -137,6 +177,9 @@ pub enum Refused {
         /// The service account's name.
         name: String,
     },
+    /// It is bound to nothing that this API answers to.
+    #[error("service account token is not bound to a pod of this node")]
+    NotHere,
     /// What it is bound to is gone, or is another object of the same name.
     #[error("service account token has been invalidated")]
     Invalidated,
@@ -192,6 +235,7 @@ impl Verifier {
         check_times(&claims, now)?;
         check_agreement(&claims)?;
         check_referents(&claims, now, exists)?;
+        self.check_place(&claims, exists)?;
         Ok(Verified {
             user: user(&claims),
             audiences,
@@ -252,6 +296,26 @@ impl Verifier {
         match fitting.any(|key| key.verifies(signed, signature)) {
             true => Ok(()),
             false => Err(Refused::Signature),
+        }
+    }
+
+    /// Whether a token is of a pod on the node that this API is for, where it is for one.
+    fn check_place(
+        &self,
+        claims: &Claims,
+        exists: &dyn Fn(Referent<'_>) -> Option<Record>,
+    ) -> Result<(), Refused> {
+        let Bound::PodOn(node) = &self.bound else {
+            return Ok(());
+        };
+        let (namespace, pod) = (claims.bound.namespace.as_str(), claims.bound.pod.as_ref());
+        let runs = pod.and_then(|pod| {
+            let name = &pod.name;
+            exists(Referent::Pod { namespace, name })
+        });
+        match runs.is_some_and(|record| record.node == *node) {
+            true => Ok(()),
+            false => Err(Refused::NotHere),
         }
     }
 

@@ -29,6 +29,7 @@ fn verifier(keys: &[&SigningKey]) -> Verifier {
         keys: keys.iter().map(|key| key.public().clone()).collect(),
         issuers: vec![ISSUER.into()],
         audiences: vec![ISSUER.into(), "api".into()],
+        bound: Bound::Any,
     }
 }
 
@@ -65,6 +66,7 @@ fn everything(referent: Referent<'_>) -> Option<Record> {
     Some(Record {
         uid: format!("{name}-uid"),
         deleted_at: None,
+        node: "here".into(),
     })
 }
 
@@ -432,3 +434,64 @@ MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAECmH6j8qDZTlbpN7Yra3R92v1Pz+O\n\
 VqCEHTr/j/QX1E6kvrjSGrJQRdt/ouGfxuP7TjkwgEsc3U1qKocrCC6COA==\n\
 -----END PUBLIC KEY-----\n";
 const KNOWN_ID: &str = "yHmF-nnbuTS5H2WzTi8TmMkqQH-UmeKiBuX_HYynGzs";
+
+#[test]
+fn on_a_node_a_token_must_be_of_a_pod_that_runs_there() {
+    let key = signing_key();
+    let on = |node: &str| Verifier {
+        bound: Bound::PodOn(node.into()),
+        ..verifier(&[&key])
+    };
+    let of_pod = key.sign(&claims());
+    assert!(on("here").verify(&of_pod, NOW, &everything).is_ok());
+    let elsewhere = on("there").verify(&of_pod, NOW, &everything);
+    assert_eq!(elsewhere.unwrap_err(), Refused::NotHere);
+    let mut free = claims();
+    (free.bound.pod, free.bound.node) = (None, None);
+    let free = key.sign(&free);
+    assert!(verifier(&[&key]).verify(&free, NOW, &everything).is_ok());
+    let free = on("here").verify(&free, NOW, &everything);
+    assert_eq!(free.unwrap_err(), Refused::NotHere);
+}
+
+#[test]
+fn what_a_cluster_publishes_is_enough_to_know_its_tokens() {
+    let key = signing_key();
+    let configuration = discovery_document(ISSUER, "https://keys", &[key.public().clone()]);
+    let keys = key_set(&[key.public().clone()]);
+    let (configuration, keys) = (configuration.to_string(), keys.to_string());
+    let read = Published::read(configuration.as_bytes(), keys.as_bytes()).unwrap();
+    let read = Published::parse(read.text().as_bytes()).unwrap();
+    let mut for_api = claims();
+    for_api.aud = Audience::One(ISSUER.to_owned());
+    let verified = read
+        .verifier(Bound::Any)
+        .verify(&key.sign(&for_api), NOW, &everything);
+    assert_eq!(verified.unwrap().user.name, "system:serviceaccount:ns:sa");
+    // For another audience it is none of this API's.
+    let other = read
+        .verifier(Bound::Any)
+        .verify(&key.sign(&claims()), NOW, &everything);
+    assert!(matches!(other, Err(Refused::Audience { .. })), "{other:?}");
+    assert!(Published::read(b"{}", keys.as_bytes()).is_err());
+    assert!(Published::parse(b"[]").is_err());
+}
+
+#[test]
+fn keys_that_cannot_verify_are_left_out() {
+    let key = signing_key();
+    let jwk = key_set(&[key.public().clone()])["keys"][0].clone();
+    assert_eq!(VerifyingKey::from_jwk(&jwk).as_ref(), Some(key.public()));
+    for (field, value) in [
+        ("kty", json!("OKP")),
+        ("crv", json!("P-384")),
+        ("use", json!("enc")),
+        ("x", json!("AAAA")),
+        ("x", json!(7)),
+        ("kid", Value::Null),
+    ] {
+        let mut other = jwk.clone();
+        other[field] = value;
+        assert_eq!(VerifyingKey::from_jwk(&other), None, "{field}");
+    }
+}
