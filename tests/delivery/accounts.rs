@@ -65,16 +65,11 @@ async fn passed_on(node: &Node) -> Value {
     status["tunnelled"].clone()
 }
 
-/// An account that may read services and slices everywhere and config maps in one namespace, and a pod
-/// of that account on the first node.
-async fn account(world: &World) {
+/// An account that may do what these rules say, everywhere.
+pub(crate) async fn bind(world: &World, rules: &Value) {
     let driver = &world.driver;
     let named = |name: &str| json!({"metadata": {"name": name}});
     driver.create("serviceaccounts", &named("proxy")).await;
-    let rules = json!([
-        {"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["*"]}
-    ]);
     let role = json!({"metadata": {"name": "proxy"}, "rules": rules});
     let path = format!("{RBAC}/clusterroles");
     driver.must("POST", &path, Some(&role)).await;
@@ -85,11 +80,10 @@ async fn account(world: &World) {
     });
     let path = format!("{RBAC}/clusterrolebindings");
     driver.must("POST", &path, Some(&binding)).await;
-    driver.create("services", &service("one", "one")).await;
 }
 
 /// A pod of that account on a node, and a token that is bound to it.
-async fn token(world: &World, name: &str, node: usize) -> Pod {
+pub(crate) async fn token(world: &World, name: &str, node: usize) -> String {
     let driver = &world.driver;
     let mut made = pod(name, NODES[node], "one");
     made["spec"]["serviceAccountName"] = "proxy".into();
@@ -103,7 +97,11 @@ async fn token(world: &World, name: &str, node: usize) -> Pod {
     });
     let path = collection("serviceaccounts/proxy/token");
     let given: Value = driver.must("POST", &path, Some(&asked)).await;
-    let token = given["status"]["token"].as_str().unwrap().to_owned();
+    given["status"]["token"].as_str().unwrap().to_owned()
+}
+
+/// A client on a node that has nothing but this token.
+async fn client(world: &World, node: usize, token: String) -> Pod {
     let mut local = Local::of(&world.nodes[node], "admin");
     local.token = Some(token);
     local.client().await;
@@ -118,9 +116,17 @@ async fn a_pod_reads_on_its_node_what_its_account_may_read_without_a_link() {
         ..Plan::default()
     };
     let mut world = World::started(plan).await;
-    account(&world).await;
-    let here = token(&world, "one", 0).await;
-    let gone = token(&world, "two", 0).await;
+    let rules = json!([
+        {"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["*"]}
+    ]);
+    bind(&world, &rules).await;
+    world
+        .driver
+        .create("services", &service("one", "one"))
+        .await;
+    let here = client(&world, 0, token(&world, "one", 0).await).await;
+    let gone = client(&world, 0, token(&world, "two", 0).await).await;
     world.settled(SOON).await;
     for pod in [&here, &gone] {
         pod.is_answered_here(SERVICES, &world.nodes[0]).await;
@@ -150,15 +156,8 @@ async fn a_pod_reads_on_its_node_what_its_account_may_read_without_a_link() {
         gone.local.client().await;
     }
     // A token of a pod on another node is nothing that this node knows.
-    let other = Pod {
-        local: Local {
-            token: here.local.token.clone(),
-            ..Local::of(&world.nodes[1], "admin")
-        },
-        door: Door::of_kubeconfig(&Local::of(&world.nodes[1], "admin").kubeconfig)
-            .unwrap()
-            .as_nobody(),
-    };
+    let token = here.local.token.clone().unwrap();
+    let other = client(&world, 1, token).await;
     assert_eq!(other.get(SERVICES).await.status, 503);
     // A right that is taken away is gone from the node too, once it hears of it.
     world.hubs[0].start().await;

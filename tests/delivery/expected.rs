@@ -13,7 +13,7 @@ use crate::driver::Driver;
 pub(crate) type Kind = (&'static str, &'static str, &'static str, &'static str);
 
 /// Everything that is in a view without further ado.
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 13] = [
     ("pods", "/api/v1/pods", "v1", "Pod"),
     ("nodes", "/api/v1/nodes", "v1", "Node"),
     ("secrets", "/api/v1/secrets", "v1", "Secret"),
@@ -37,6 +37,7 @@ const KINDS: [Kind; 12] = [
         "PersistentVolume",
     ),
     ("services", "/api/v1/services", "v1", "Service"),
+    ("namespaces", "/api/v1/namespaces", "v1", "Namespace"),
     (
         "endpointslices.discovery.k8s.io",
         "/apis/discovery.k8s.io/v1/endpointslices",
@@ -64,7 +65,8 @@ const KINDS: [Kind; 12] = [
 ];
 
 /// What every node holds whole.
-const SHARED: [&str; 4] = [
+const SHARED: [&str; 5] = [
+    "namespaces",
     "services",
     "endpointslices.discovery.k8s.io",
     "csidrivers.storage.k8s.io",

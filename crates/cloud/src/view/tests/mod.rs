@@ -98,6 +98,7 @@ fn every_node_holds_itself_its_pods_and_what_is_shared() {
             "csidrivers.storage.k8s.io: all",
             "csinodes.storage.k8s.io: name edge-1",
             "endpointslices.discovery.k8s.io: all",
+            "namespaces: all",
             "nodes: name edge-1",
             "persistentvolumeclaims: nothing",
             "persistentvolumes: nothing",
