@@ -29,7 +29,7 @@ async fn with_two_hubs(nodes: usize) -> World {
 }
 
 /// The hub that a node has its session with.
-async fn hub_of(world: &World, node: usize) -> usize {
+pub(crate) async fn hub_of(world: &World, node: usize) -> usize {
     world.nodes[node].connected(CONVERGED).await;
     let status = world.nodes[node].status().await.unwrap();
     let names = world.hubs.iter().map(|hub| hub.name);

@@ -20,14 +20,14 @@ use crate::world::{CONVERGED, NODES, Plan, World};
 const SOON: Duration = Duration::from_secs(20);
 
 /// A client of a node's API.
-pub struct Local {
-    pub kubeconfig: PathBuf,
-    pub token: Option<String>,
+pub(crate) struct Local {
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) token: Option<String>,
 }
 
 impl Local {
     /// Whoever this kubeconfig of the node is for.
-    pub fn of(node: &Node, holder: &str) -> Self {
+    pub(crate) fn of(node: &Node, holder: &str) -> Self {
         let name = format!("local/{holder}.kubeconfig");
         Self {
             kubeconfig: node.data_dir.join(name),
@@ -35,7 +35,7 @@ impl Local {
         }
     }
 
-    pub async fn client(&self) -> Client {
+    pub(crate) async fn client(&self) -> Client {
         let began = Instant::now();
         loop {
             if let Ok(door) = Door::of_kubeconfig(&self.kubeconfig)
@@ -48,7 +48,12 @@ impl Local {
         }
     }
 
-    pub fn request(&self, method: &str, path: &str, body: Option<&Value>) -> Request<Full<Bytes>> {
+    pub(crate) fn request(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Request<Full<Bytes>> {
         let content_type = match method {
             "PATCH" => "application/merge-patch+json",
             _ => "application/json",
@@ -65,21 +70,21 @@ impl Local {
         request.body(Full::new(bytes)).unwrap()
     }
 
-    pub async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+    pub(crate) async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         let request = self.request(method, path, body);
         let asked = async { self.client().await.exchange(request).await };
         let answer = timeout(SOON, asked).await.expect("an answer in time");
         answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
-    pub async fn get(&self, path: &str) -> Value {
+    pub(crate) async fn get(&self, path: &str) -> Value {
         let answer = self.ask("GET", path, None).await;
         assert_eq!(answer.status, 200, "{path}: {}", text(&answer));
         json_of(&answer)
     }
 
     /// A watch, and what comes of it.
-    pub async fn watch(&self, path: &str) -> Stream {
+    pub(crate) async fn watch(&self, path: &str) -> Stream {
         let mut client = self.client().await;
         let answer = client.ask(self.request("GET", path, None)).await.unwrap();
         assert_eq!(answer.status(), 200, "{path}");
@@ -92,14 +97,14 @@ impl Local {
 }
 
 /// The events of a watch.
-pub struct Stream {
+pub(crate) struct Stream {
     body: Incoming,
     rest: Vec<u8>,
     _client: Client,
 }
 
 impl Stream {
-    pub async fn next(&mut self) -> Value {
+    pub(crate) async fn next(&mut self) -> Value {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
@@ -112,16 +117,16 @@ impl Stream {
     }
 }
 
-pub fn text(answer: &Answer) -> String {
+pub(crate) fn text(answer: &Answer) -> String {
     String::from_utf8_lossy(&answer.body).into_owned()
 }
 
-pub fn json_of(answer: &Answer) -> Value {
+pub(crate) fn json_of(answer: &Answer) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }
 
 /// Names and versions of a list.
-pub fn listed(list: &Value) -> BTreeMap<String, String> {
+pub(crate) fn listed(list: &Value) -> BTreeMap<String, String> {
     let items = list["items"].as_array().unwrap().iter();
     let word = |value: &Value| value.as_str().unwrap().to_owned();
     let versions = items.map(|item| {

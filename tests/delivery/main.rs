@@ -39,5 +39,6 @@ mod quic; //     the core of it over QUIC
 mod middle; //   what stands in between and has its own mind
 mod local; //    the Kubernetes API of a node
 mod accounts; // what pods on a node may read there
+mod kubectl; //  what people type on a node
 mod components; // programs of Kubernetes on a node
 mod limits; //   processes that may not have what they ask for

@@ -24,6 +24,8 @@ pub enum Program {
     KubeProxy,
     /// What people use.
     Kubectl,
+    /// Names of services on a node.
+    Coredns,
 }
 
 /// Why a program could not be built.
@@ -48,6 +50,9 @@ pub enum Error {
     },
 }
 
+/// The module of CoreDNS, and its program.
+const COREDNS: &str = "github.com/coredns/coredns";
+
 impl Program {
     /// The name of the file.
     pub fn name(self) -> &'static str {
@@ -58,6 +63,7 @@ impl Program {
             Self::KubeScheduler => "kube-scheduler",
             Self::KubeProxy => "kube-proxy",
             Self::Kubectl => "kubectl",
+            Self::Coredns => "coredns",
         }
     }
 
@@ -65,6 +71,7 @@ impl Program {
     fn module(self) -> (&'static str, &'static str) {
         match self {
             Self::Etcd => ("etcd", "go.etcd.io/etcd/server/v3"),
+            Self::Coredns => ("coredns", COREDNS),
             _ => ("kubernetes", "k8s.io/kubernetes"),
         }
     }
@@ -72,6 +79,7 @@ impl Program {
     fn package(self) -> String {
         match self {
             Self::Etcd => "go.etcd.io/etcd/server/v3".to_owned(),
+            Self::Coredns => COREDNS.to_owned(),
             _ => format!("k8s.io/kubernetes/cmd/{}", self.name()),
         }
     }
@@ -265,7 +273,7 @@ fn required_version<'a>(go_mod: &'a str, module: &str) -> Option<&'a str> {
 /// Kubernetes' programs learn their version when they are linked, and are of no use without it.
 fn link_flags(program: Program, version: &str) -> String {
     let mut flags = "-s -w".to_owned();
-    if program == Program::Etcd {
+    if matches!(program, Program::Etcd | Program::Coredns) {
         return flags;
     }
     let minor = version.split('.').nth(1).unwrap_or_default();
