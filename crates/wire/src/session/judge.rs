@@ -18,6 +18,7 @@ use crate::cut;
 use crate::digest::{Digest, Member};
 use crate::frame::{Holding, Staged};
 use crate::outbox::Settled;
+use crate::ring::{Ring, TooOld};
 
 /// What a node that is ahead said of a resource. There is at most one of each.
 #[derive(Debug)]
@@ -73,13 +74,10 @@ impl Sender {
         let wanted = self.outbox.wanted_shared(resource);
         let same = holding.epoch == source.epoch();
         // Versions of another epoch say nothing here.
-        let reached = holding.reached.filter(|_| same);
-        let member = |header: &Header| Member::of(resource, header);
-        let now = (source.digest(resource, &holding.scopes), member);
-        let standing = holding.standing.filter(|standing| {
-            let known = cut::digest_at(ring, &holding.scopes, standing, now);
-            same && known == Ok(holding.digest)
-        });
+        let reached = holding.reached.clone().filter(|_| same);
+        let said = holding.standing.clone().filter(|_| same);
+        let standing = said.as_ref();
+        let standing = standing.and_then(|said| believed(&holding, said, ring, source));
         let doubtful = standing.is_none() && same && !holding.scopes.is_empty();
         let ahead = reached.clone().filter(|reached| reached > ring.now());
         if let (Some(standing), Some(reached)) = (&standing, &ahead) {
@@ -99,11 +97,11 @@ impl Sender {
             reached,
         });
         // What it said is what there was: as good as an ack.
-        let whole = standing.as_ref().filter(|at| at.parts.is_empty());
-        let stands = whole.map(|at| {
+        let whole = standing.as_ref().is_some_and(|at| at.parts.is_empty());
+        let stands = said.filter(|_| whole).map(|said| {
             Happening::Settled(Settled::Reached {
                 resource: resource.clone(),
-                version: at.progress.clone(),
+                version: said.progress,
                 scopes: holding.scopes.clone().into(),
             })
         });
@@ -139,6 +137,26 @@ impl Sender {
                 self.outbox.doubt(&resource);
                 self.ask(&resource, Question::new(claim.objects, true, now));
             }
+        }
+    }
+}
+
+/// Where a node stands that said so: there, if it holds what there was then. What happened since then
+/// may be forgotten here, as by a hub that has just started. A node that holds exactly what there is
+/// now lacks nothing of it, and stands where we do: nothing has to be put in place anew.
+fn believed(
+    holding: &Holding,
+    said: &Standing,
+    ring: &Ring,
+    source: &impl Compared,
+) -> Option<Standing> {
+    let member = |header: &Header| Member::of(&holding.resource, header);
+    let now = source.digest(&holding.resource, &holding.scopes);
+    match cut::digest_at(ring, &holding.scopes, said, (now, member)) {
+        Ok(then) => (then == holding.digest).then(|| said.clone()),
+        Err(TooOld { .. }) => {
+            let even = said.parts.is_empty() && now == holding.digest;
+            even.then(|| Standing::complete(ring.now().clone()))
         }
     }
 }

@@ -101,13 +101,19 @@ fn pods() -> Resource {
 /// A session with a node that has the pod of version 6 and was told that this is all up to
 /// version 9.
 fn ahead() -> Sender {
+    told(9)
+}
+
+/// A session with a node that has the pod of version 6 and was told that this is all up to this
+/// version.
+fn told(up_to: u64) -> Sender {
     let scopes = vec![Scope::of(Range::All)];
     let held = header("p", 6);
     let holding = Holding {
         resource: pods(),
         epoch: 4,
-        standing: Some(Standing::complete(version(9))),
-        reached: Some(version(9)),
+        standing: Some(Standing::complete(version(up_to))),
+        reached: Some(version(up_to)),
         scopes: scopes.clone(),
         objects: 1,
         digest: digest(&pods(), [&held].into_iter()),
@@ -263,4 +269,33 @@ fn a_hub_that_knows_less_than_the_node_was_told_takes_nothing_away() {
     let words = said(&mut sender, &source);
     assert_eq!(words[0], "cut to 12");
     assert!(words[1].starts_with("End"), "{words:?}");
+}
+
+#[test]
+fn a_hub_that_forgot_what_happened_puts_nothing_in_place_anew_for_a_node_that_lacks_nothing() {
+    // It started at version 8, and knows nothing of what was before.
+    let started = |pods: Pods| Pods {
+        ring: Ring::new(version(8), 3),
+        rows: pods.rows,
+    };
+    let mut source = started(Pods::new());
+    let mut sender = told(6);
+    let words = said(&mut sender, &source).join(", ");
+    assert!(
+        !words.contains("ask") && !words.contains("reset"),
+        "{words}"
+    );
+    // What is new comes in order.
+    source.put("q", 9);
+    sender.view(&BTreeMap::from([(pods(), vec![Scope::of(Range::All)])]));
+    let words = said(&mut sender, &source).join(", ");
+    assert!(
+        words.contains("put n/q") && !words.contains("reset"),
+        "{words}"
+    );
+    // One that lacks something is asked what it has.
+    let mut other = Pods::new();
+    other.put("q", 8);
+    let words = said(&mut told(6), &started(other)).join(", ");
+    assert!(words.contains("ask"), "{words}");
 }
