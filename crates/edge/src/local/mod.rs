@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use host::listen::{self, Listener};
 use host::{Clock, Shutdown, Tasks, chain};
-use kubeapi::catalog::Catalog;
+use kubeapi::catalog::{Catalog, Told};
 use kubeapi::serve::{About, Api, Limits, Parts, serve};
 use tracing::{error, info};
 use wire::join::NodeName;
 
-use crate::keep::Keep;
+use crate::keep::{Keep, TOLD};
 use crate::tunnel::Tunnel;
 use gate::Gate;
 use identity::Identity;
@@ -100,11 +100,12 @@ impl Local<'_> {
 
     fn api(&self, address: SocketAddr, rights: &Rights, shutdown: &Shutdown) -> Arc<Api> {
         let gate = Gate::new(self.tunnel.clone(), self.node);
+        let told = Told::new(self.keep.reader().clone(), TOLD);
         Api::new(Parts {
             reader: self.keep.reader().clone(),
             writes: None,
             beyond: Some(Arc::new(gate)),
-            catalog: Arc::new(Catalog::new()),
+            catalog: Arc::new(Catalog::told_by(told)),
             authorizer: rights.authorizer(),
             verifier: rights.verifying(),
             about: About {

@@ -10,6 +10,7 @@ mod route; // a request -> who may, and which part answers
 mod shape; // whether a kind can be asked in this way at all
 mod objects; // resources: reads here, writes where they are done
 mod paths; // health, version, discovery, schemas, keys
+mod papers; // what a cluster elsewhere says of itself -> version and discovery
 mod beyond; // what is not answered here -> where it is
 mod reviews; // questions that are asked as objects
 mod answer; // an answer -> an HTTP response
