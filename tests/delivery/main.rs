@@ -40,4 +40,5 @@ mod middle; //   what stands in between and has its own mind
 mod local; //    the Kubernetes API of a node
 mod accounts; // what pods on a node may read there
 mod components; // programs of Kubernetes on a node
+mod discovery; // what a cluster says of itself, on a node
 mod limits; //   processes that may not have what they ask for
