@@ -205,6 +205,58 @@ async fn what_the_cluster_says_of_itself_is_the_same_on_a_node_with_a_hub_and_wi
     }
 }
 
+/// What of an answer must be the same at any time.
+fn whole(answer: &Answer) -> (u16, Vec<Option<String>>, Bytes) {
+    let headers = ["content-type", "content-encoding", "etag", "cache-control"];
+    let value = |name: &str| Some(answer.headers.get(name)?.to_str().unwrap().to_owned());
+    let headers = headers.map(value).to_vec();
+    (answer.status, headers, answer.body.clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn schemas_that_were_asked_for_once_are_there_without_a_hub() {
+    let mut world = World::started(Plan::default()).await;
+    let node = Twins::of(&world).node;
+    world.nodes[0].connected(SOON).await;
+    let index = said(&ask(&node, "/openapi/v3", &[]).await, "/openapi/v3");
+    let apps = index["paths"]["apis/apps/v1"]["serverRelativeURL"].as_str();
+    let apps = format!("{}&timeout=32s", apps.unwrap());
+    let protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let questions: [(&str, Vec<(&str, &str)>); 4] = [
+        ("/openapi/v3", vec![]),
+        (&apps, vec![("accept", JSON)]),
+        (&apps, vec![("accept", JSON), ("accept-encoding", "gzip")]),
+        ("/openapi/v2", vec![("accept", protobuf)]),
+    ];
+    let mut before = Vec::new();
+    for (path, headers) in &questions {
+        let answer = ask(&node, path, headers).await;
+        assert_eq!(answer.status, 200, "{path}: {}", text(&answer));
+        before.push(whole(&answer));
+    }
+    world.hubs[0].program.kill();
+    world.nodes[0].alone(SOON).await;
+    for _ in 0..2 {
+        for ((path, headers), before) in questions.iter().zip(&before) {
+            let answer = whole(&ask(&node, path, headers).await);
+            assert_eq!(answer.1, before.1, "{path} {headers:?}");
+            assert!(answer == *before, "{path} {headers:?} has other bytes");
+        }
+        let etag = before[1].1[2].clone().unwrap();
+        let known = [("accept", JSON), ("if-none-match", etag.as_str())];
+        let same = ask(&node, &apps, &known).await;
+        assert_eq!((same.status, same.body.len()), (304, 0));
+        // Without the hash it is the same, and nobody may keep it for long.
+        let bare = ask(&node, "/openapi/v3/apis/apps/v1", &[]).await;
+        assert_eq!(bare.body, before[1].2);
+        assert_eq!(bare.headers["cache-control"], "no-cache, private");
+        // What nobody asked for is what this program knows of it.
+        let batch = ask(&node, "/openapi/v3/apis/batch/v1", &[]).await;
+        assert!(said(&batch, "batch")["components"]["schemas"].is_object());
+        world.nodes[0].restart();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes a while: just e2e"]
 async fn a_kind_that_comes_changes_and_goes_is_known_on_a_node_soon() {

@@ -4,6 +4,7 @@
 pub mod rights; // who may read what of the store
 mod papers; // what the hub says of accounts and keys -> rights
 pub mod identity; // the certificates of the API and of its own clients
+mod copies; // what the cluster answered -> files, for a time without it
 mod gate; // what is not answered here -> the tunnel
 
 use std::net::SocketAddr;
@@ -20,6 +21,7 @@ use wire::join::NodeName;
 
 use crate::keep::{Keep, TOLD};
 use crate::tunnel::Tunnel;
+use copies::Copies;
 use gate::Gate;
 use identity::Identity;
 use papers::Rights;
@@ -99,7 +101,8 @@ impl Local<'_> {
     }
 
     fn api(&self, address: SocketAddr, rights: &Rights, shutdown: &Shutdown) -> Arc<Api> {
-        let gate = Gate::new(self.tunnel.clone(), self.node);
+        let copies = Copies::new(self.data_dir, &self.clock);
+        let gate = Gate::new(self.tunnel.clone(), self.node, copies);
         let told = Told::new(self.keep.reader().clone(), TOLD);
         Api::new(Parts {
             reader: self.keep.reader().clone(),

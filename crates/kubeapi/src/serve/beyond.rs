@@ -7,6 +7,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -15,8 +16,9 @@ use store::Extent;
 use super::answer::Answer;
 use super::connection::Peer;
 use super::objects::Subject;
+use super::payload::Payload;
 use super::route::{self, Asked, accept, is_watch};
-use super::{Api, identity, objects, papers, paths, shape};
+use super::{Api, identity, objects, papers, paths, schemas, shape};
 use crate::Status;
 use crate::read::{get, list, question};
 use crate::request::{Form, Query, ResourcePath, Shape, Target};
@@ -39,6 +41,11 @@ pub trait Beyond: Send + Sync + 'static {
     /// connection that it came on. An answer of 101 leaves the client's connection to whoever gave
     /// it.
     fn pass(&self, request: Request<Incoming>, name: Name) -> Passing<'_>;
+    /// Keeps what was answered there under a name, in place of what it kept under it before. It may
+    /// as well forget it.
+    fn keep(&self, name: &str, bytes: Bytes);
+    /// What was kept under a name, if it is still there.
+    fn kept(&self, name: &str) -> Option<Bytes>;
 }
 
 /// In whose name a request is passed on.
@@ -55,7 +62,7 @@ pub(super) enum Reply {
     /// It was answered here.
     Here(Answer),
     /// It was passed on, and this came back.
-    Passed(Response<Incoming>),
+    Passed(Response<Payload>),
 }
 
 /// Who asks.
@@ -72,6 +79,8 @@ enum Caller {
 enum Found {
     /// The answer.
     Answer(Box<Answer>),
+    /// The answer as it came from there some other time.
+    Kept(Box<Response<Payload>>),
     /// A read that can be answered; whoever has the kind's definition does it better.
     Poorer(Box<Reading>),
     /// Nothing.
@@ -107,15 +116,20 @@ pub(super) async fn answer(
     let caller = caller(api, peer, &request);
     let poorer = match here(api, &**beyond, peer, (&caller, &request)).await? {
         Found::Answer(answer) => return Ok(Reply::Here(*answer)),
+        Found::Kept(answer) => return Ok(Reply::Passed(*answer)),
         Found::Poorer(reading) => Some(reading),
         Found::Nothing => None,
     };
+    let schemas = schemas::Question::of(&request);
     let passed = pass(api, &**beyond, &caller, request).await;
     match (passed, poorer) {
         (Ok(passed), Some(poorer)) if passed.status() == StatusCode::FORBIDDEN => {
             poorer.answer(api, peer).await.map(Reply::Here)
         }
-        (Ok(passed), _) => Ok(Reply::Passed(passed)),
+        (Ok(passed), _) => Ok(Reply::Passed(match schemas {
+            Some(question) => question.copied(passed, beyond),
+            None => passed.map(Payload::passed),
+        })),
         (Err(_), Some(poorer)) => poorer.answer(api, peer).await.map(Reply::Here),
         (Err(status), None) => Err(status),
     }
@@ -179,6 +193,11 @@ async fn here(
         Target::Other(segments) => {
             let anyone = Arc::new(User::anonymous());
             let asked = asked(&anyone, query);
+            let knows = !matches!(caller, Caller::Nobody) && !beyond.is_open();
+            let kept = knows.then(|| schemas::kept(beyond, &asked, request.uri().path()));
+            if let Some(kept) = kept.flatten() {
+                return Ok(Found::Kept(Box::new(kept)));
+            }
             return path(api, beyond, (caller, &asked), &segments).map(Found::from);
         }
     };

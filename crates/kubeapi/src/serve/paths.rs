@@ -300,7 +300,7 @@ fn openapi_v3(asked: &Asked, snapshot: &Snapshot, group: &str, version: &str) ->
     answer
 }
 
-fn unchanged(headers: &HeaderMap, etag: &str) -> bool {
+pub(super) fn unchanged(headers: &HeaderMap, etag: &str) -> bool {
     let known = headers
         .get(IF_NONE_MATCH)
         .and_then(|value| value.to_str().ok())

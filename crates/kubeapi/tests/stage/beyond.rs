@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bytes::Bytes;
 use hyper::Request;
 use hyper::body::Incoming;
 use kubeapi::Status;
@@ -43,5 +44,11 @@ impl Beyond for Link {
             false => 503,
         };
         Box::pin(async move { Err(Status::new(code, "Passed", "it was passed on")) })
+    }
+
+    fn keep(&self, _: &str, _: Bytes) {}
+
+    fn kept(&self, _: &str) -> Option<Bytes> {
+        None
     }
 }
