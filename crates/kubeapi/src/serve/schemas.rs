@@ -187,7 +187,8 @@ impl Kept {
 
     /// Nothing if a bit of it is not as it was.
     fn decode(bytes: &Bytes) -> Option<Self> {
-        let (sum, rest) = (bytes.get(..SUM_BYTES)?, bytes.get(SUM_BYTES + 1..)?);
+        let sum = bytes.get(..SUM_BYTES)?;
+        let rest = bytes[SUM_BYTES..].strip_prefix(b"\n")?;
         let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?, 16).ok()?;
         if sum != crc32fast::hash(rest) {
             return None;
