@@ -41,4 +41,5 @@ mod local; //    the Kubernetes API of a node
 mod accounts; // what pods on a node may read there
 mod kubectl; //  what people type on a node
 mod components; // programs of Kubernetes on a node
+mod discovery; // what a cluster says of itself, on a node
 mod limits; //   processes that may not have what they ask for

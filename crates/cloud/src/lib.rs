@@ -5,6 +5,7 @@ pub mod watch; // lists and watches -> changes, in order or as a set
 pub mod cache; // changes -> one copy of each object, and what can be sent of it
 pub mod view; // pods -> what each node must hold
 pub mod papers; // what the cluster says of itself, and of accounts -> documents of nodes
+pub mod discovery; // what the cluster says of its version and kinds -> documents
 pub mod sessions; // which node has a session here, and who is woken
 pub mod guest; // a link that was let in -> its hello
 pub mod tunnel; // a stream of a session -> a request to the cluster, and its answer

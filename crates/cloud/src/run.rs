@@ -20,6 +20,7 @@ use wire::window::Limits;
 use crate::cache;
 use crate::clerk::{Clerk, Seen};
 use crate::cluster::{self, Client};
+use crate::discovery;
 use crate::epochs::Epochs;
 use crate::follow::Follow;
 use crate::hub::{Happenings, Hub};
@@ -242,6 +243,9 @@ impl Ground {
         let (hub, client) = (Arc::clone(&self.hub), self.client.clone());
         let keys = papers::follow_keys(hub, client, self.shutdown.clone());
         tasks.add("keys", keys);
+        let (hub, client) = (Arc::clone(&self.hub), self.client.clone());
+        let kinds = discovery::follow(hub, client, self.shutdown.clone());
+        tasks.add("discovery", kinds);
     }
 
     /// Publishes what nodes hold, and what happens.

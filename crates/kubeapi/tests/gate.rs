@@ -10,4 +10,5 @@ mod list; // resourceVersion, match, limit, continue, selectors
 mod watch; // events, bookmarks, ends
 mod form; // tables, metadata, gzip, HEAD, refusals, discovery
 mod replica; // what only a replica can meet
+mod papers; // what a node answers in its cluster's name
 mod hostile; // the catalogue of bad inputs

@@ -189,6 +189,16 @@ impl Reader {
         rows.map(|row| row.header.name.clone()).collect()
     }
 
+    /// A document as it lies here now, without reading it: another one when it was replaced. None
+    /// where there is none, or where documents are damaged.
+    pub fn edition(&self, name: &str) -> Option<Edition> {
+        let slot = self.shared.table(&TableName::documents());
+        let slot = slot.filter(|slot| !slot.is_damaged())?;
+        let table = slot.table.read();
+        let shelf = table.shelves().get(&key(&Scope::all()))?;
+        shelf.row(name).cloned().map(Edition)
+    }
+
     /// The bytes of a document.
     pub fn document(&self, name: &str) -> Result<Option<Bytes>, ReadFailed> {
         let documents = TableName::documents();
@@ -211,6 +221,18 @@ impl Reader {
         Ok(Some(bytes?))
     }
 }
+
+/// Which document lay under a name at a moment. Two are the same if nobody put one in between.
+#[derive(Debug, Clone)]
+pub struct Edition(Arc<Row>);
+
+impl PartialEq for Edition {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Edition {}
 
 fn resumable(resource: &Resource, shelf: &Shelf) -> Option<Staged> {
     let last = shelf.rows().last()?.header.name.clone();

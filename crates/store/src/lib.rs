@@ -33,7 +33,7 @@ pub use ahead::Ahead;
 pub use authority::Authority;
 pub use entry::FORMAT;
 pub use files::Unreadable;
-pub use holding::{Holding, Staged};
+pub use holding::{Edition, Holding, Staged};
 pub use log::{Durable, Failed, Options};
 pub use object::{Extent, Range, Scope, Want};
 pub use reader::{At, Page, Part, ReadFailed, Reader};

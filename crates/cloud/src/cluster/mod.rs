@@ -24,7 +24,7 @@ pub use connection::{Client, Windows};
 pub use events::{Event, Events, Patience};
 pub use fault::{Error, Status};
 pub use listing::{Listing, Paging};
-pub use request::{Answer, ContentType};
+pub use request::{Answer, ContentType, Reading};
 pub use served::Served;
 pub(crate) use served::escaped;
 

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use http::header::{
+    ACCEPT, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, RETRY_AFTER,
+};
+use http::response::Parts;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
@@ -23,6 +26,20 @@ pub struct Answer {
     pub retry_after: Option<Duration>,
     /// Its body.
     pub bytes: Bytes,
+}
+
+/// What a conditional question brings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reading {
+    /// It is what it was.
+    Same,
+    /// It is something else.
+    New {
+        /// The body.
+        bytes: Bytes,
+        /// Its name, if the server gave it one.
+        etag: Option<HeaderValue>,
+    },
 }
 
 /// What a request's body is.
@@ -72,20 +89,42 @@ impl Client {
         body: Option<(ContentType, Bytes)>,
     ) -> Result<Answer, Error> {
         let request = request(method, path, body)?;
+        let (head, bytes) = self.exchange(request).await?;
+        Ok(answer(&head, bytes))
+    }
+
+    /// Sends a request and waits for the whole answer.
+    async fn exchange(&self, request: Request<Sent>) -> Result<(Parts, Bytes), Error> {
         let exchange = async {
-            let answer = self.send(request).await?;
-            let (head, body) = answer.into_parts();
-            let bytes = whole(body).await?;
-            Ok(Answer {
-                status: head.status,
-                retry_after: retry_after(&head.headers),
-                bytes,
-            })
+            let (head, body) = self.send(request).await?.into_parts();
+            Ok((head, whole(body).await?))
         };
         let late = |_| Error::unreachable("no answer in time");
         tokio::time::timeout(REQUEST_TIME_MAX, exchange)
             .await
             .map_err(late)?
+    }
+
+    /// Gets what is at a path in a form, unless it is still what `known` names.
+    pub async fn get_as(
+        &self,
+        path: &str,
+        form: &'static str,
+        known: Option<&HeaderValue>,
+    ) -> Result<Reading, Error> {
+        let mut request = request(Method::GET, path, None)?;
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static(form));
+        if let Some(known) = known {
+            headers.insert(IF_NONE_MATCH, known.clone());
+        }
+        let (head, bytes) = self.exchange(request).await?;
+        if known.is_some() && head.status == StatusCode::NOT_MODIFIED {
+            return Ok(Reading::Same);
+        }
+        let etag = head.headers.get(ETAG).cloned();
+        let bytes = answer(&head, bytes).ok()?;
+        Ok(Reading::New { bytes, etag })
     }
 
     /// Gets what is at a path.
@@ -134,6 +173,14 @@ impl Client {
         let bytes = bytes.map_err(|_| Error::unreachable("no answer in time"))??;
         let status = Status::of(head.status, &bytes, retry_after(&head.headers));
         Err(Error::Refused(status))
+    }
+}
+
+fn answer(head: &Parts, bytes: Bytes) -> Answer {
+    Answer {
+        status: head.status,
+        retry_after: retry_after(&head.headers),
+        bytes,
     }
 }
 

@@ -10,7 +10,7 @@ use kubeapi::who::token::Published;
 use tracing::warn;
 
 use super::KEYS;
-use crate::cluster::{Client, Error};
+use crate::cluster::{Client, Error, Reading};
 use crate::hub::Hub;
 use crate::talk::Desk as _;
 
@@ -56,7 +56,12 @@ async fn ask(client: &Client) -> Result<Option<Bytes>, Error> {
         Err(error) if error.status().is_some_and(|status| status.code == 404) => return Ok(None),
         answer => answer?,
     };
-    let keys = client.get("/openid/v1/jwks").await?;
+    // A server gives them in this form alone.
+    let form = "application/jwk-set+json";
+    let Reading::New { bytes: keys, .. } = client.get_as("/openid/v1/jwks", form, None).await?
+    else {
+        return Err(Error::Malformed("keys that were not asked for"));
+    };
     let published = Published::read(&configuration, &keys);
     let published = published.map_err(|_| Error::Malformed("the keys of its tokens"))?;
     Ok(Some(published.text().into()))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use host::secret;
+use kubeapi::catalog::Names;
 use object::{Header, ObjectName, Resource, Scope};
 use parking_lot::Mutex;
 use store::replica::{Cut, CutEnd, Misbehaved, Onto, Refusal, Reset, Stage, Until, fits};
@@ -33,6 +34,11 @@ pub struct Keep {
 const SESSION: &str = "holdfast/session";
 /// Where the documents of hubs are: none of them can take the place of one of the node's own.
 const OF_HUBS: &str = "hub/";
+/// Where the store has what the cluster says of itself.
+pub const TOLD: Names = Names {
+    version: "hub/version",
+    discovery: "hub/discovery",
+};
 /// Bytes that a hello may have for what is staged. What has no room there is discarded.
 const STAGED_BYTES_MAX: usize = 64 * 1024;
 /// Bytes that one of them takes beside its scope and its last name, at most: a resource's name and

@@ -82,3 +82,9 @@ async fn what_is_of_another_history_is_forgotten_and_not_refused_for_ever() {
     assert!(keep.reader().scopes(&services()).is_empty());
     assert_eq!(keep.store(piece(3, 20, 900), &mut begun).await, Ok(3));
 }
+
+#[test]
+fn what_a_cluster_says_of_itself_lies_where_hubs_put_it() {
+    assert_eq!(TOLD.version, format!("{OF_HUBS}version"));
+    assert_eq!(TOLD.discovery, format!("{OF_HUBS}discovery"));
+}

@@ -1,6 +1,7 @@
 //! What is not answered on the node -> the tunnel. Without a link it is refused, and it is said
 //! since when there is none.
 
+use bytes::Bytes;
 use http::header::{AUTHORIZATION, HeaderMap};
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -11,6 +12,7 @@ use kubeapi::who::User;
 use kubeapi::who::user::LOCAL_ADMINS;
 use wire::join::NodeName;
 
+use super::copies::Copies;
 use super::rights::user_of;
 use crate::tunnel::{NotPassed, Tunnel};
 
@@ -23,13 +25,15 @@ pub(super) struct Gate {
     tunnel: Tunnel,
     /// The node as a user of its cluster.
     user: String,
+    copies: Copies,
 }
 
 impl Gate {
-    pub(super) fn new(tunnel: Tunnel, node: &NodeName) -> Self {
+    pub(super) fn new(tunnel: Tunnel, node: &NodeName, copies: Copies) -> Self {
         Self {
             tunnel,
             user: user_of(node),
+            copies,
         }
     }
 }
@@ -53,6 +57,14 @@ impl Beyond for Gate {
             }
             self.ask(request).await.map_err(refused)
         })
+    }
+
+    fn keep(&self, name: &str, bytes: Bytes) {
+        self.copies.put(name, &bytes);
+    }
+
+    fn kept(&self, name: &str) -> Option<Bytes> {
+        self.copies.get(name)
     }
 }
 

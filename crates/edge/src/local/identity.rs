@@ -9,6 +9,7 @@ use host::Clock;
 use host::files::{self, Audience};
 use host::pki::{self, Authority, Folder, Wanted};
 use host::tls::{self, Shown};
+use jiff::{SignedDuration, Timestamp};
 use kubeapi::kubeconfig::Kubeconfig;
 use kubeapi::serve::SERVICE_NAMES;
 use kubeapi::who::user::{LOCAL_ADMINS, NODES};
@@ -88,6 +89,25 @@ pub(super) fn last_address(data_dir: &Path) -> Option<SocketAddr> {
         .lines()
         .find_map(|line| line.trim().strip_prefix("server: https://"))?;
     server.parse().ok()
+}
+
+/// How old kubeconfigs may be before it is looked whether they are still good. When one is written
+/// it is good for a third of a year at least.
+const KUBECONFIG_AGE_MAX: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// Whether there are kubeconfigs for this address that are good, without opening any certificate.
+/// Where that cannot be said they are not.
+pub(super) fn is_ready(data_dir: &Path, address: SocketAddr, now: Timestamp) -> bool {
+    let server = format!("server: https://{address}\n");
+    Holder::ALL.into_iter().all(|holder| {
+        let path = kubeconfig(data_dir, holder);
+        let text = files::read_private(&path, KUBECONFIG_BYTES_MAX).unwrap_or_default();
+        let written = std::fs::metadata(&path).and_then(|found| found.modified());
+        let written = written.ok().and_then(|at| Timestamp::try_from(at).ok());
+        let age = written.map(|at| now.duration_since(at));
+        let fresh = age.is_some_and(|age| !age.is_negative() && age < KUBECONFIG_AGE_MAX);
+        fresh && String::from_utf8_lossy(&text).contains(&server)
+    })
 }
 
 /// Bytes of a kubeconfig of ours.
@@ -194,6 +214,18 @@ mod tests {
                 texts.push(std::fs::read_to_string(&path).unwrap());
             }
         }
+        let later = |hours| clock.wall() + SignedDuration::from_hours(hours);
+        assert!(is_ready(folder.path(), at, later(1)));
+        assert!(!is_ready(folder.path(), at, later(31 * 24)));
+        assert!(
+            !is_ready(folder.path(), at, later(-31 * 24)),
+            "a clock that went back"
+        );
+        assert!(!is_ready(
+            folder.path(),
+            "127.0.0.1:10444".parse().unwrap(),
+            later(1)
+        ));
         assert_eq!(texts[..2], texts[2..]);
         assert_ne!(texts[0], texts[1]);
         assert!(texts[0].contains("server: https://127.0.0.1:10443\n"));

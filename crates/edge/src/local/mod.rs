@@ -4,22 +4,26 @@
 pub mod rights; // who may read what of the store
 mod papers; // what the hub says of accounts and keys -> rights
 pub mod identity; // the certificates of the API and of its own clients
+mod copies; // what the cluster answered -> files, for a time without it
 mod gate; // what is not answered here -> the tunnel
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use host::listen::{self, Listener};
+use host::tasks::Crowd;
 use host::{Clock, Shutdown, Tasks, chain};
-use kubeapi::catalog::Catalog;
+use kubeapi::catalog::{Catalog, Told};
 use kubeapi::serve::{About, Api, Limits, Parts, serve};
+use rustls::ServerConfig;
 use tracing::{error, info};
 use wire::join::NodeName;
 
-use crate::keep::Keep;
+use crate::keep::{Keep, TOLD};
 use crate::tunnel::Tunnel;
+use copies::Copies;
 use gate::Gate;
 use identity::Identity;
 use papers::Rights;
@@ -28,6 +32,8 @@ use papers::Rights;
 const CONNECTIONS_MAX: u32 = 1024;
 /// How often it is looked whether a certificate is due.
 const RENEWAL_EVERY: Duration = Duration::from_secs(6 * 3600);
+/// How long nobody is let in after the certificates could not be read.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// How much a node's API does at once: less than a cluster's, since its clients are fewer and its
 /// memory is small.
@@ -67,21 +73,23 @@ pub enum Failed {
 }
 
 impl Local<'_> {
-    /// Starts the API: adds its tasks, and returns where it listens once it answers.
+    /// Starts the API: adds its task, and returns where it listens. What answers there is made when
+    /// somebody comes: it takes memory, and on many nodes nobody does.
     pub async fn start(self, tasks: &mut Tasks) -> Result<SocketAddr, Failed> {
-        let shutdown = tasks.shutdown().clone();
         let listener = self.listener().await?;
         let address = listener.address();
-        let identity = Identity::open(self.data_dir, self.node, address.ip(), &self.clock)?;
-        identity.renew(address)?;
-        let tls = identity.tls(&self.clock)?;
-        let rights = Rights::new(self.keep.clone(), self.node);
-        let api = self.api(address, &rights, &shutdown);
-        tasks.add("api rights", rights.run(shutdown.clone()));
-        let crowd = tasks.crowd("api connections", CONNECTIONS_MAX);
-        let answer = move |accepted| serve(api.clone(), accepted);
-        tasks.add("api", listener.run(tls, crowd, shutdown.clone(), answer));
-        tasks.add("api certificates", renew(identity, address, shutdown));
+        let resting = Resting {
+            keep: self.keep.clone(),
+            tunnel: self.tunnel,
+            node: self.node.clone(),
+            data_dir: self.data_dir.to_owned(),
+            address,
+            clock: self.clock,
+            crowd: tasks.crowd("api connections", CONNECTIONS_MAX),
+            shutdown: tasks.shutdown().clone(),
+        };
+        resting.see_to_kubeconfigs()?;
+        tasks.add("api", resting.run(listener));
         info!(%address, "the node's API is ready");
         Ok(address)
     }
@@ -97,14 +105,86 @@ impl Local<'_> {
         }
         Listener::bind(self.listen).await
     }
+}
+
+/// An API that nobody has asked yet.
+struct Resting {
+    keep: Keep,
+    tunnel: Tunnel,
+    node: NodeName,
+    data_dir: PathBuf,
+    address: SocketAddr,
+    clock: Clock,
+    crowd: Crowd,
+    shutdown: Shutdown,
+}
+
+impl Resting {
+    /// Waits for the first client, and answers from then on until the shutdown.
+    async fn run(self, mut listener: Listener) -> Result<(), listen::Error> {
+        loop {
+            tokio::select! {
+                knocked = listener.knock() => knocked?,
+                () = tokio::time::sleep(RENEWAL_EVERY) => {
+                    if let Err(failed) = self.see_to_kubeconfigs() {
+                        not_renewed(&failed);
+                    }
+                    continue;
+                }
+                () = self.shutdown.triggered() => return Ok(()),
+            }
+            match self.identity() {
+                Ok(identity) => return self.answer(listener, identity).await,
+                // Whoever came is turned away, and the next one finds out whether it is better.
+                Err(failed) => {
+                    not_renewed(&failed);
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Answers whoever comes.
+    async fn answer(
+        self,
+        listener: Listener,
+        (identity, tls): (Identity, Arc<ServerConfig>),
+    ) -> Result<(), listen::Error> {
+        let rights = Rights::new(self.keep.clone(), &self.node);
+        let api = self.api(self.address, &rights, &self.shutdown);
+        let answer = move |accepted| serve(api.clone(), accepted);
+        let listening = listener.run(tls, self.crowd, self.shutdown.clone(), answer);
+        let rights = rights.run(self.shutdown.clone());
+        let renewal = renew(identity, self.address, self.shutdown);
+        let (listened, Ok(()), Ok(())) = tokio::join!(listening, rights, renewal);
+        listened
+    }
+
+    fn identity(&self) -> Result<(Identity, Arc<ServerConfig>), identity::Failed> {
+        let ip = self.address.ip();
+        let identity = Identity::open(&self.data_dir, &self.node, ip, &self.clock)?;
+        identity.renew(self.address)?;
+        let tls = identity.tls(&self.clock)?;
+        Ok((identity, tls))
+    }
+
+    /// Writes the kubeconfigs, unless there are good ones.
+    fn see_to_kubeconfigs(&self) -> Result<(), identity::Failed> {
+        match identity::is_ready(&self.data_dir, self.address, self.clock.wall()) {
+            true => Ok(()),
+            false => self.identity().map(drop),
+        }
+    }
 
     fn api(&self, address: SocketAddr, rights: &Rights, shutdown: &Shutdown) -> Arc<Api> {
-        let gate = Gate::new(self.tunnel.clone(), self.node);
+        let copies = Copies::new(&self.data_dir, &self.clock);
+        let gate = Gate::new(self.tunnel.clone(), &self.node, copies);
+        let told = Told::new(self.keep.reader().clone(), TOLD);
         Api::new(Parts {
             reader: self.keep.reader().clone(),
             writes: None,
             beyond: Some(Arc::new(gate)),
-            catalog: Arc::new(Catalog::new()),
+            catalog: Arc::new(Catalog::told_by(told)),
             authorizer: rights.authorizer(),
             verifier: rights.verifying(),
             about: About {
@@ -132,10 +212,14 @@ async fn renew(
             () = shutdown.triggered() => return Ok(()),
         }
         if let Err(failed) = identity.renew(address) {
-            error!(
-                error = chain(&failed),
-                "cannot renew the certificates of the node's API"
-            );
+            not_renewed(&failed);
         }
     }
+}
+
+fn not_renewed(failed: &identity::Failed) {
+    error!(
+        error = chain(failed),
+        "cannot make or renew the certificates of the node's API"
+    );
 }

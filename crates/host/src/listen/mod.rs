@@ -134,7 +134,7 @@ impl Reserved {
         let address = self.address;
         let opened = self.socket.listen(BACKLOG);
         let socket = opened.map_err(|source| Error::of(address, source))?;
-        Ok(Listener { socket, address })
+        Ok(Listener::new(socket, address))
     }
 }
 
@@ -142,9 +142,50 @@ impl Reserved {
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
+    /// Who came before anybody was let in.
+    first: Option<(TcpStream, SocketAddr)>,
 }
 
 impl Listener {
+    fn new(socket: TcpListener, address: SocketAddr) -> Self {
+        Self {
+            socket,
+            address,
+            first: None,
+        }
+    }
+
+    /// Waits until somebody comes, who is the first that [`Listener::run`] lets in. Whoever came
+    /// before and was not let in is turned away. What [`Listener::run`] takes can be made then.
+    pub async fn knock(&mut self) -> Result<(), Error> {
+        self.first = None;
+        let mut pause = Pause::default();
+        loop {
+            match self.socket.accept().await {
+                Ok(first) => {
+                    self.first = Some(first);
+                    return Ok(());
+                }
+                Err(error) => self.endure(error, &mut pause).await?,
+            }
+        }
+    }
+
+    /// Goes on after an error, if that is of use.
+    async fn endure(&self, error: io::Error, pause: &mut Pause) -> Result<(), Error> {
+        match severity(&error) {
+            Severity::Connection => debug!(%error, "connection lost before it began"),
+            Severity::Machine => pause.wait(&error).await,
+            Severity::Listener => {
+                return Err(Error::System {
+                    address: self.address,
+                    source: error,
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the port. With port 0 the system chooses one, see [`Listener::address`].
     pub async fn bind(address: SocketAddr) -> Result<Self, Error> {
         let bound = TcpListener::bind(address).await;
@@ -152,7 +193,7 @@ impl Listener {
         let address = socket
             .local_addr()
             .map_err(|source| Error::System { address, source })?;
-        Ok(Self { socket, address })
+        Ok(Self::new(socket, address))
     }
 
     /// Where we listen.
@@ -166,7 +207,7 @@ impl Listener {
     /// goes elsewhere, instead of waiting for an answer that does not come. Connections that are
     /// open at the shutdown belong to `serve`, which was given the same word.
     pub async fn run<F>(
-        self,
+        mut self,
         tls: Arc<ServerConfig>,
         crowd: Crowd,
         shutdown: Shutdown,
@@ -182,9 +223,12 @@ impl Listener {
         let mut pause = Pause::default();
         let mut stop = pin!(shutdown.triggered());
         loop {
-            let accepted = tokio::select! {
-                accepted = self.socket.accept() => accepted,
-                () = &mut stop => return Ok(()),
+            let accepted = match self.first.take() {
+                Some(first) => Ok(first),
+                None => tokio::select! {
+                    accepted = self.socket.accept() => accepted,
+                    () = &mut stop => return Ok(()),
+                },
             };
             match (accepted, crowd.place()) {
                 (Ok((tcp, remote)), Some(place)) => {
@@ -195,16 +239,7 @@ impl Listener {
                     drop(tcp);
                     debug!(%remote, open = crowd.busy(), "connection refused: no place is free");
                 }
-                (Err(error), _) => match severity(&error) {
-                    Severity::Connection => debug!(%error, "connection lost before it began"),
-                    Severity::Machine => pause.wait(&error).await,
-                    Severity::Listener => {
-                        return Err(Error::System {
-                            address: self.address,
-                            source: error,
-                        });
-                    }
-                },
+                (Err(error), _) => self.endure(error, &mut pause).await?,
             }
         }
     }

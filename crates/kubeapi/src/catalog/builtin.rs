@@ -48,6 +48,7 @@ fn kinds(lines: &'static str, group: &Arc<str>, version: &str) -> Vec<Arc<Kind>>
                 subresources: Vec::new(),
                 schema: Some(reference(schema)),
                 custom: None,
+                told: false,
             }),
             ["sub", name, kind, verbs] => {
                 if let (Some(owner), Some(sub)) = (kinds.last_mut(), subresource(name, kind, verbs))

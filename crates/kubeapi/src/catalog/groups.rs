@@ -44,7 +44,7 @@ impl Group {
 
 impl GroupVersion {
     /// A version with these kinds.
-    pub(super) fn new(version: Arc<str>, kinds: Vec<Arc<Kind>>) -> Self {
+    pub(crate) fn new(version: Arc<str>, kinds: Vec<Arc<Kind>>) -> Self {
         Self {
             version,
             kinds,

@@ -39,6 +39,9 @@ pub struct Kind {
     pub schema: Option<SchemaRef>,
     /// What only custom kinds have.
     pub custom: Option<Arc<CustomKind>>,
+    /// Whether a cluster elsewhere says so. Then nobody here can make another version of an object:
+    /// it is shown as it is stored, or not at all.
+    pub told: bool,
 }
 
 /// A part of an object that is read or written on its own.
@@ -94,6 +97,8 @@ pub struct PrinterColumn {
     pub json_path: String,
 }
 
+/// How every object begins that is stored; its version follows.
+pub(crate) const LABEL: &[u8] = b"{\"apiVersion\":\"";
 /// Of a hash of where objects are stored, this much is told.
 const HASH_BYTES: usize = 8;
 
@@ -132,6 +137,26 @@ impl Kind {
         &*self.group == "events.k8s.io" && &*self.plural == "events"
     }
 
+    /// Whether the store has objects of this kind in another version, which only the cluster can
+    /// turn into this one.
+    pub fn is_held_otherwise(&self) -> bool {
+        let storage = self.custom.as_ref().is_none_or(|custom| custom.storage);
+        self.told && !storage
+    }
+
+    /// Whether objects may lie here in another version than the cluster prefers by now. The core
+    /// group has had one version ever since.
+    pub fn may_differ(&self) -> bool {
+        self.told && !self.group.is_empty() && !self.is_event_view()
+    }
+
+    /// Whether an object, as it is stored, is in the version of this kind.
+    pub fn is_version_of(&self, bytes: &[u8]) -> bool {
+        let rest = bytes.strip_prefix(LABEL);
+        let rest = rest.and_then(|rest| rest.strip_prefix(self.api_version().as_bytes()));
+        rest.is_some_and(|rest| rest.starts_with(b"\""))
+    }
+
     /// Whether objects are stored in the form in which this kind shows them.
     pub fn is_stored_as_shown(&self) -> bool {
         let storage = self.custom.as_ref().is_none_or(|custom| custom.storage);
@@ -147,8 +172,11 @@ impl Kind {
     }
 
     /// What names the version and kind that objects are stored as, for clients that must know
-    /// whether it has changed. Nothing for what is not stored.
+    /// whether it has changed. Nothing for what is not stored, nor where only the cluster knows.
     pub fn storage_hash(&self) -> Option<String> {
+        if self.told {
+            return None;
+        }
         let version = match &self.custom {
             Some(custom) => &custom.stored_in,
             None => &self.version,

@@ -1,25 +1,34 @@
 //! Which kinds there are: the built-in ones, and the custom ones that come and go.
 //!
 //! Readers take a [`Snapshot`] and keep it for the length of a request; a change makes a new one. A
-//! built-in kind cannot be replaced by a custom one of the same name.
+//! built-in kind cannot be replaced by a custom one of the same name. On a node the cluster says
+//! which kinds there are, as soon as it has said so once ([`Told`]).
 
 mod builtin; // compiled-in facts -> groups
 mod groups; // groups, versions and their order
 mod kind; // one kind
+mod told; // what a cluster elsewhere says -> groups
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::{Mutex, RwLock};
 
 pub use groups::{Group, GroupVersion, preference};
+pub(crate) use kind::LABEL;
 pub use kind::{CustomKind, Kind, PrinterColumn, Subresource};
+use told::Follower;
+pub use told::{Names, Told};
 
 /// Every kind that is served, now.
 #[derive(Debug)]
 pub struct Catalog {
-    builtin: Vec<Group>,
-    current: RwLock<Arc<Snapshot>>,
+    /// Made when somebody asks: a node may go for long without anybody who does.
+    builtin: LazyLock<Arc<Snapshot>>,
+    /// What is served instead, if anything changed.
+    current: RwLock<Option<Arc<Snapshot>>>,
+    /// The cluster that says which kinds there are, where that is another one.
+    follower: Option<Follower>,
     /// Custom kinds by `plural.group`, each in all its served versions. Locked over a change, so
     /// that two changes do not lose each other.
     custom: Mutex<BTreeMap<String, Vec<Arc<Kind>>>>,
@@ -31,41 +40,93 @@ pub struct Snapshot {
     generation: u64,
     /// The core group first, then the built-in groups by priority, then the custom ones by name.
     groups: Vec<Group>,
+    origin: Origin,
+}
+
+/// Who says which kinds there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// This program: the kinds of Kubernetes itself, and definitions of others.
+    Here,
+    /// A cluster elsewhere.
+    Cluster,
 }
 
 impl Catalog {
     /// The built-in kinds.
     pub fn new() -> Self {
-        let builtin = builtin::groups();
-        let first = Snapshot {
-            generation: 1,
-            groups: builtin.clone(),
-        };
+        Self::following(None)
+    }
+
+    /// The kinds that a cluster says it has; before it said so, the built-in ones.
+    pub fn told_by(told: Told) -> Self {
+        Self::following(Some(Follower::new(told)))
+    }
+
+    fn following(follower: Option<Follower>) -> Self {
         Self {
-            builtin,
-            current: RwLock::new(Arc::new(first)),
+            builtin: LazyLock::new(|| {
+                Arc::new(Snapshot {
+                    generation: 1,
+                    groups: builtin::groups(),
+                    origin: Origin::Here,
+                })
+            }),
+            current: RwLock::new(None),
+            follower,
             custom: Mutex::new(BTreeMap::new()),
         }
     }
 
     /// What is served at this moment.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.current.read().clone()
+        if let Some(follower) = &self.follower {
+            follower.look(&self.builtin, |groups| self.take(groups));
+        }
+        self.last()
+    }
+
+    /// The documents of the cluster that says which kinds there are.
+    pub fn told(&self) -> Option<&Told> {
+        self.follower.as_ref().map(|follower| &follower.told)
     }
 
     /// Whether this group is one of Kubernetes' own.
     pub fn is_built_in(&self, group: &str) -> bool {
-        self.builtin.iter().any(|known| &*known.name == group)
+        self.builtin.group(group).is_some()
+    }
+
+    fn last(&self) -> Arc<Snapshot> {
+        let current = self.current.read().clone();
+        current.unwrap_or_else(|| self.builtin.clone())
+    }
+
+    /// Takes what a cluster says in place of everything before.
+    fn take(&self, groups: Option<Vec<Group>>) {
+        let generation = self.last().generation.saturating_add(1);
+        let (groups, origin) = match groups {
+            Some(groups) => (groups, Origin::Cluster),
+            None => (self.builtin.groups.clone(), Origin::Here),
+        };
+        self.show(Snapshot {
+            generation,
+            groups,
+            origin,
+        });
+    }
+
+    fn show(&self, snapshot: Snapshot) {
+        *self.current.write() = Some(Arc::new(snapshot));
     }
 
     /// See [`Snapshot::find`].
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
-        self.current.read().find(group, version, plural).cloned()
+        self.snapshot().find(group, version, plural).cloned()
     }
 
     /// See [`Snapshot::kind_of`].
     pub fn kind_of(&self, group: &str, version: &str, kind: &str) -> Option<Arc<Kind>> {
-        self.current.read().kind_of(group, version, kind).cloned()
+        self.snapshot().kind_of(group, version, kind).cloned()
     }
 
     /// Serves a custom kind in these versions, in place of those it was served in before. The name
@@ -85,8 +146,8 @@ impl Catalog {
     }
 
     fn publish(&self, custom: &BTreeMap<String, Vec<Arc<Kind>>>) {
-        let before = self.snapshot();
-        let mut groups = self.builtin.clone();
+        let before = self.last();
+        let mut groups = self.builtin.groups.clone();
         let builtin = groups.len();
         let mut versions: Versions = BTreeMap::new();
         for kind in custom.values().flatten() {
@@ -115,7 +176,11 @@ impl Catalog {
         }
         groups[builtin..].sort_by(|left, right| left.name.cmp(&right.name));
         let generation = before.generation.saturating_add(1);
-        *self.current.write() = Arc::new(Snapshot { generation, groups });
+        self.show(Snapshot {
+            generation,
+            groups,
+            origin: Origin::Here,
+        });
     }
 }
 
@@ -130,6 +195,11 @@ impl Snapshot {
     /// it holds. It starts anew with the process.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// Who says so.
+    pub fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// The kind of this plural name.

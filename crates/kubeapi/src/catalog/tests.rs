@@ -18,6 +18,7 @@ fn widget(group: &str, version: &str) -> Arc<Kind> {
         subresources: Vec::new(),
         schema: None,
         custom: Some(Arc::new(CustomKind::default())),
+        told: false,
     })
 }
 

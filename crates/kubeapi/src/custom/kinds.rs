@@ -63,6 +63,7 @@ fn kind(definition: &Definition, version: &Version) -> Result<Kind, TooDeep> {
         subresources: parts(definition, version),
         schema: schema.map(|schema| SchemaRef::Inline(Arc::new(schema))),
         custom: Some(Arc::new(custom(definition, version)?)),
+        told: false,
     })
 }
 

@@ -1,5 +1,6 @@
 //! Discovery in one answer: `/api` and `/apis` as an APIGroupDiscoveryList.
 
+use aws_lc_rs::digest;
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{Group, Kind, Snapshot};
@@ -23,6 +24,17 @@ pub fn is_aggregated(range: &MediaRange<'_>) -> bool {
     range.parameter("as") == "APIGroupDiscoveryList"
         && range.parameter("g") == "apidiscovery.k8s.io"
         && range.parameter("v") == "v2"
+}
+
+/// A name for the content of an answer, for ETag and If-None-Match.
+pub fn etag(document: &str) -> String {
+    let digest = digest::digest(&digest::SHA256, document.as_bytes());
+    let hex: String = digest
+        .as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02X}"))
+        .collect();
+    format!("\"{hex}\"")
 }
 
 /// All groups, versions and kinds of one half.

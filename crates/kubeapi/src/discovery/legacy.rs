@@ -41,7 +41,10 @@ pub fn api_resources(snapshot: &Snapshot, group: &str, version: &str) -> Option<
     let group = snapshot.group(group)?;
     let mut resources = Vec::new();
     for kind in &group.version(version)?.kinds {
-        resources.push(resource(kind));
+        // Some have nothing but parts.
+        if !kind.verbs.is_empty() {
+            resources.push(resource(kind));
+        }
         resources.extend(kind.subresources.iter().map(|sub| subresource(kind, sub)));
     }
     let mut answer = Map::new();

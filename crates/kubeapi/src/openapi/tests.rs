@@ -47,6 +47,7 @@ fn widget() -> Arc<Kind> {
         subresources: Vec::new(),
         schema: Some(SchemaRef::inline(schema)),
         custom: Some(Arc::new(CustomKind::default())),
+        told: false,
     })
 }
 

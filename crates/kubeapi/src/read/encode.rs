@@ -10,7 +10,7 @@ use object::splice;
 use serde_json::{Value, json};
 
 use crate::Status;
-use crate::catalog::Kind;
+use crate::catalog::{Kind, LABEL};
 use crate::protobuf::typed;
 use crate::request::{Form, Shape};
 use crate::table::{
@@ -301,11 +301,13 @@ impl Encoder {
             let stored = serde_json::from_slice(bytes).map_err(unreadable)?;
             return Ok(from_stored(&self.kind, stored).to_string().into());
         }
-        const LABEL: &[u8] = b"{\"apiVersion\":\"";
         let rest = bytes.strip_prefix(LABEL);
         let stored = rest.and_then(|rest| rest.split(|byte| *byte == b'"').next());
         match stored {
             Some(stored) if stored == self.api_version.as_bytes() => Ok(bytes.clone()),
+            Some(_) if self.kind.told => Err(Status::expired(
+                "the cluster has come to prefer another version of this kind",
+            )),
             Some(stored) => {
                 let mut out = Vec::with_capacity(bytes.len() + self.api_version.len());
                 out.extend_from_slice(LABEL);

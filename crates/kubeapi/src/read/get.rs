@@ -53,6 +53,17 @@ pub fn is_held(reader: &Reader, kind: &Kind, path: &ResourcePath) -> bool {
     reader.row(&want.resource, &name(kind, path)).is_some() || reader.covers(&want)
 }
 
+/// Whether the object that a path names, if it is there, is in the version of the kind.
+pub fn is_in_version(reader: &Reader, kind: &Kind, path: &ResourcePath) -> bool {
+    if !kind.may_differ() {
+        return true;
+    }
+    let object = reader.object(&kind.stored_as(), &name(kind, path));
+    // What cannot be read is told by the answer.
+    let object = object.ok().flatten();
+    object.is_none_or(|object| kind.is_version_of(&object.bytes))
+}
+
 /// The object that a path names. "Not found" is said only where what is held would have it.
 pub fn find(reader: &Reader, kind: &Kind, path: &ResourcePath) -> Result<Bytes, Status> {
     let (want, name) = (want(kind, path), name(kind, path));

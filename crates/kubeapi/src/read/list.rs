@@ -9,6 +9,7 @@ use super::options::{Freshness, ListOptions};
 use super::token::Token;
 use super::{refused, unreadable, wait_for};
 use crate::Status;
+use crate::catalog::Kind;
 use crate::table::ListMeta;
 
 /// Bytes of a list that are made at once. A client that reads slowly holds no more than this.
@@ -29,6 +30,24 @@ enum State {
     Head,
     Items,
     Done,
+}
+
+/// Whether what is wanted lies here in the version of the kind. All objects of a resource come in
+/// one version, but for a moment after a change of it: one of them speaks for all.
+pub fn is_in_version(reader: &Reader, kind: &Kind, want: &Want) -> bool {
+    if !kind.may_differ() {
+        return true;
+    }
+    let one = Part {
+        limit: Some(1),
+        ..Part::default()
+    };
+    // What cannot be read is told by the answer.
+    let Ok(page) = reader.page(want, &At::Now, &one) else {
+        return true;
+    };
+    let first = page.rows.first().and_then(|row| page.bytes(row).ok());
+    first.is_none_or(|bytes| kind.is_version_of(&bytes))
 }
 
 /// Takes the rows of a list.

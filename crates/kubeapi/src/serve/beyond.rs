@@ -7,19 +7,21 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::header::AUTHORIZATION;
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use store::Extent;
 
 use super::answer::Answer;
 use super::connection::Peer;
 use super::objects::Subject;
-use super::route::{self, Asked, is_watch};
-use super::{Api, identity, objects, paths, shape};
+use super::payload::Payload;
+use super::route::{self, Asked, accept, is_watch};
+use super::{Api, identity, objects, papers, paths, schemas, shape};
 use crate::Status;
-use crate::read::{get, question};
-use crate::request::{Query, ResourcePath, Target};
+use crate::read::{get, list, question};
+use crate::request::{Form, Query, ResourcePath, Shape, Target};
 use crate::who::User;
 use crate::who::impersonate::Wanted;
 use crate::who::user::LOCAL_ADMINS;
@@ -39,6 +41,11 @@ pub trait Beyond: Send + Sync + 'static {
     /// connection that it came on. An answer of 101 leaves the client's connection to whoever gave
     /// it.
     fn pass(&self, request: Request<Incoming>, name: Name) -> Passing<'_>;
+    /// Keeps what was answered there under a name, in place of what it kept under it before. It may
+    /// as well forget it.
+    fn keep(&self, name: &str, bytes: Bytes);
+    /// What was kept under a name, if it is still there.
+    fn kept(&self, name: &str) -> Option<Bytes>;
 }
 
 /// In whose name a request is passed on.
@@ -55,7 +62,7 @@ pub(super) enum Reply {
     /// It was answered here.
     Here(Answer),
     /// It was passed on, and this came back.
-    Passed(Response<Incoming>),
+    Passed(Response<Payload>),
 }
 
 /// Who asks.
@@ -68,6 +75,37 @@ enum Caller {
     Nobody,
 }
 
+/// What there is of an answer here.
+enum Found {
+    /// The answer.
+    Answer(Box<Answer>),
+    /// The answer as it came from there some other time.
+    Kept(Box<Response<Payload>>),
+    /// A read that can be answered; whoever has the kind's definition does it better.
+    Poorer(Box<Reading>),
+    /// Nothing.
+    Nothing,
+}
+
+/// A read that is answered here.
+struct Reading {
+    asked: Asked,
+    subject: Subject,
+    path: ResourcePath,
+}
+
+impl Reading {
+    async fn answer(self, api: &Arc<Api>, peer: &Peer) -> Result<Answer, Status> {
+        objects::read(api, peer, &self.asked, self.subject, &self.path).await
+    }
+}
+
+impl From<Option<Answer>> for Found {
+    fn from(answer: Option<Answer>) -> Self {
+        answer.map_or(Self::Nothing, |answer| Self::Answer(Box::new(answer)))
+    }
+}
+
 /// Answers a request, or passes it on.
 pub(super) async fn answer(
     api: &Arc<Api>,
@@ -76,22 +114,47 @@ pub(super) async fn answer(
     request: Request<Incoming>,
 ) -> Result<Reply, Status> {
     let caller = caller(api, peer, &request);
-    if let Some(answer) = here(api, &**beyond, peer, (&caller, &request)).await? {
-        return Ok(Reply::Here(answer));
+    let poorer = match here(api, &**beyond, peer, (&caller, &request)).await? {
+        Found::Answer(answer) => return Ok(Reply::Here(*answer)),
+        Found::Kept(answer) => return Ok(Reply::Passed(*answer)),
+        Found::Poorer(reading) => Some(reading),
+        Found::Nothing => None,
+    };
+    let schemas = schemas::Question::of(&request);
+    let passed = pass(api, &**beyond, &caller, request).await;
+    match (passed, poorer) {
+        (Ok(passed), Some(poorer)) if passed.status() == StatusCode::FORBIDDEN => {
+            poorer.answer(api, peer).await.map(Reply::Here)
+        }
+        (Ok(passed), _) => Ok(Reply::Passed(match schemas {
+            Some(question) => question.copied(passed, beyond),
+            None => passed.map(Payload::passed),
+        })),
+        (Err(_), Some(poorer)) => poorer.answer(api, peer).await.map(Reply::Here),
+        (Err(status), None) => Err(status),
     }
-    let goes_as = match &caller {
+}
+
+/// Passes a request on in the name of whoever asks.
+async fn pass(
+    api: &Api,
+    beyond: &dyn Beyond,
+    caller: &Caller,
+    request: Request<Incoming>,
+) -> Result<Response<Incoming>, Status> {
+    let goes_as = match caller {
         _ if request.headers().contains_key(AUTHORIZATION) => Name::Token,
         Caller::Known(user) if beyond.lends_itself_to(user) => Name::Lent,
         Caller::Known(user) => return Err(good_for_reads(user)),
         Caller::Stranger | Caller::Nobody => return Err(Status::unauthorized()),
     };
-    let name = match &caller {
+    let name = match caller {
         Caller::Known(user) => user.name.as_str(),
         _ => "",
     };
     // What is passed on is bounded where it goes; here it takes the place of a request.
     let _pass = api.gate.request(name)?;
-    Ok(Reply::Passed(beyond.pass(request, goes_as).await?))
+    beyond.pass(request, goes_as).await
 }
 
 fn caller(api: &Api, peer: &Peer, request: &Request<Incoming>) -> Caller {
@@ -110,10 +173,13 @@ async fn here(
     beyond: &dyn Beyond,
     peer: &Peer,
     (caller, request): (&Caller, &Request<Incoming>),
-) -> Result<Option<Answer>, Status> {
+) -> Result<Found, Status> {
     let target = match Target::parse(request.uri().path()) {
         Ok(target) => target,
-        Err(bad) => return route::bad_path(api, bad, request.uri().path()).map(Some),
+        Err(bad) => {
+            let answer = route::bad_path(api, bad, request.uri().path())?;
+            return Ok(Some(answer).into());
+        }
     };
     let query = Query::parse(request.uri().query().unwrap_or(""))?;
     let asked = |user: &Arc<User>, query: Query| Asked {
@@ -127,24 +193,58 @@ async fn here(
         Target::Other(segments) => {
             let anyone = Arc::new(User::anonymous());
             let asked = asked(&anyone, query);
-            let is_health = is_health(&segments);
-            let mine = is_health || (!beyond.is_open() && !matches!(caller, Caller::Nobody));
-            return match mine {
-                true => paths::answer(api, &asked, &segments).map(Some),
-                false => Ok(None),
-            };
+            let knows = !matches!(caller, Caller::Nobody) && !beyond.is_open();
+            let kept = knows.then(|| schemas::kept(beyond, &asked, request.uri().path()));
+            if let Some(kept) = kept.flatten() {
+                return Ok(Found::Kept(Box::new(kept)));
+            }
+            return path(api, beyond, (caller, &asked), &segments).map(Found::from);
         }
     };
     let Caller::Known(user) = caller else {
-        return Ok(None);
+        return Ok(Found::Nothing);
     };
     let asked = asked(user, query);
     let Some(subject) = subject(api, &asked, &path)? else {
-        return Ok(None);
+        return Ok(Found::Nothing);
     };
-    objects::read(api, peer, &asked, subject, &path)
-        .await
-        .map(Some)
+    let poorer = beyond.is_open() && is_table_of_unknown(&asked, &subject);
+    let reading = Reading {
+        asked,
+        subject,
+        path,
+    };
+    match poorer {
+        true => Ok(Found::Poorer(Box::new(reading))),
+        false => reading.answer(api, peer).await.map(Some).map(Found::from),
+    }
+}
+
+/// Whether rows for people are wanted of a kind whose columns only the cluster knows.
+fn is_table_of_unknown(asked: &Asked, subject: &Subject) -> bool {
+    let form = Form::negotiate(&accept(&asked.headers), false);
+    let table = form.is_ok_and(|form| matches!(form.shape, Shape::Table(_)));
+    table && subject.kind.told && subject.kind.custom.is_some()
+}
+
+/// The answer to a path that leads to no objects, if it is given here. Who has a token that says
+/// nothing here is asked about elsewhere, if that can be.
+fn path(
+    api: &Api,
+    beyond: &dyn Beyond,
+    (caller, asked): (&Caller, &Asked),
+    segments: &[String],
+) -> Result<Option<Answer>, Status> {
+    let open = beyond.is_open();
+    match caller {
+        _ if is_health(segments) => paths::answer(api, asked, segments).map(Some),
+        Caller::Nobody => Ok(None),
+        Caller::Stranger if open => Ok(None),
+        Caller::Known(_) | Caller::Stranger => match papers::answer(api, asked, segments)? {
+            None if !open => paths::answer(api, asked, segments).map(Some),
+            answer => Ok(answer),
+        },
+    }
 }
 
 /// What a read is about, if it is answered here: the kind is known, what is held covers it, and the
@@ -156,24 +256,31 @@ fn subject(api: &Api, asked: &Asked, path: &ResourcePath) -> Result<Option<Subje
     }
     let found = api.catalog.find(&path.group, &path.version, &path.resource);
     let Some(kind) = found else { return Ok(None) };
-    if shape::check(&kind, path, &asked.method).is_err() || !may(api, asked, path)? {
+    let misfit = shape::check(&kind, path, &asked.method).is_err();
+    if misfit || kind.is_held_otherwise() || !may(api, asked, path)? {
         return Ok(None);
     }
     let reader = &api.reader;
     if !path.name.is_empty() && !is_watch(path, &asked.query) {
         let extent = Extent::Whole;
-        let held = get::is_held(reader, &kind, path);
+        let held = get::is_held(reader, &kind, path) && get::is_in_version(reader, &kind, path);
         return Ok(held.then_some(Subject { kind, extent }));
     }
-    let mut want = question::want(&kind, path, &asked.query)?;
-    if reader.covers(&want) {
-        let extent = Extent::Whole;
-        return Ok(Some(Subject { kind, extent }));
+    let mut want = match question::want(&kind, path, &asked.query) {
+        Ok(want) => want,
+        // Which fields it can be selected on, only the cluster knows.
+        Err(_) if kind.told && kind.custom.is_some() => return Ok(None),
+        Err(status) => return Err(status),
+    };
+    if !reader.covers(&want) {
+        want.extent = Extent::Held;
+        if !asked.user.belongs_to(LOCAL_ADMINS) || !reader.covers(&want) {
+            return Ok(None);
+        }
     }
-    want.extent = Extent::Held;
-    let of_admin = asked.user.belongs_to(LOCAL_ADMINS) && reader.covers(&want);
-    let extent = Extent::Held;
-    Ok(of_admin.then_some(Subject { kind, extent }))
+    let extent = want.extent;
+    let held = list::is_in_version(reader, &kind, &want);
+    Ok(held.then_some(Subject { kind, extent }))
 }
 
 /// Whether the caller may read this here. Who asks in another's name asks the cluster.

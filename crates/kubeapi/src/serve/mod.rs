@@ -10,6 +10,8 @@ mod route; // a request -> who may, and which part answers
 mod shape; // whether a kind can be asked in this way at all
 mod objects; // resources: reads here, writes where they are done
 mod paths; // health, version, discovery, schemas, keys
+mod papers; // what a cluster elsewhere says of itself -> version and discovery
+mod schemas; // what a cluster elsewhere says of its schemas -> copies for later
 mod beyond; // what is not answered here -> where it is
 mod reviews; // questions that are asked as objects
 mod answer; // an answer -> an HTTP response
@@ -33,6 +35,7 @@ pub use beyond::{Beyond, Name, Passing};
 pub use connection::serve;
 pub use feed::{FeedFailed, Feeds};
 pub use limits::Limits;
+pub use schemas::KEPT_BYTES_MAX;
 
 /// Everything that answers requests. One for a process; connections share it.
 pub struct Api {

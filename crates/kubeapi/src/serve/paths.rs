@@ -223,20 +223,34 @@ fn architecture() -> &'static str {
 }
 
 fn discover(api: &Api, asked: &Asked, snapshot: &Snapshot, part: Part) -> Result<Answer, Status> {
-    let accept = accept(&asked.headers);
-    // A client that knows the newer form at all is given it, whatever stands before it.
-    let knows = |range: &MediaRange<'_>| range.takes_json() && discovery::is_aggregated(range);
-    if ranges(&accept).iter().any(knows) {
+    if wants_aggregated(asked) {
         let document = discovery::aggregated(snapshot, part).to_string();
-        let mut answer = Answer::full(200, discovery::AGGREGATED, document);
-        (answer.cache, answer.varies) = ("public", Some("Accept"));
-        return Ok(answer);
+        return Ok(aggregated(asked, document));
     }
-    Form::negotiate_whole(&accept, false)?;
+    Form::negotiate_whole(&accept(&asked.headers), false)?;
     Ok(Answer::json(200, &older(api, snapshot, part)))
 }
 
-fn older(api: &Api, snapshot: &Snapshot, part: Part) -> Value {
+/// A client that knows the newer form of discovery at all is given it, whatever stands before it.
+pub(super) fn wants_aggregated(asked: &Asked) -> bool {
+    let accept = accept(&asked.headers);
+    let knows = |range: &MediaRange<'_>| range.takes_json() && discovery::is_aggregated(range);
+    ranges(&accept).iter().any(knows)
+}
+
+/// The newer form of discovery, or that the client has it already.
+pub(super) fn aggregated(asked: &Asked, document: String) -> Answer {
+    let etag = discovery::etag(&document);
+    let mut answer = match unchanged(&asked.headers, &etag) {
+        true => Answer::full(304, discovery::AGGREGATED, ""),
+        false => Answer::full(200, discovery::AGGREGATED, document),
+    };
+    (answer.cache, answer.varies) = ("public", Some("Accept"));
+    answer.etag = Some(etag);
+    answer
+}
+
+pub(super) fn older(api: &Api, snapshot: &Snapshot, part: Part) -> Value {
     match part {
         Part::Core => discovery::api_versions(snapshot, &api.about.address),
         Part::Named => discovery::api_groups(snapshot),
@@ -286,7 +300,7 @@ fn openapi_v3(asked: &Asked, snapshot: &Snapshot, group: &str, version: &str) ->
     answer
 }
 
-fn unchanged(headers: &HeaderMap, etag: &str) -> bool {
+pub(super) fn unchanged(headers: &HeaderMap, etag: &str) -> bool {
     let known = headers
         .get(IF_NONE_MATCH)
         .and_then(|value| value.to_str().ok())

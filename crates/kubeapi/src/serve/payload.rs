@@ -62,7 +62,45 @@ enum Source {
     },
     Watch(WatchState),
     /// What somebody else answers.
-    Passed(Incoming),
+    Passed {
+        body: Incoming,
+        copying: Option<Copying>,
+    },
+}
+
+/// A copy that is taken of a body while it passes.
+pub(super) struct Copying {
+    bytes: Vec<u8>,
+    bytes_max: usize,
+    /// Is given the copy when it is whole.
+    done: Option<Box<dyn FnOnce(Vec<u8>) + Send>>,
+}
+
+impl Copying {
+    /// A body of more bytes than this is not copied.
+    pub(super) fn new(bytes_max: usize, done: impl FnOnce(Vec<u8>) + Send + 'static) -> Self {
+        Self {
+            bytes: Vec::new(),
+            bytes_max,
+            done: Some(Box::new(done)),
+        }
+    }
+
+    fn add(&mut self, piece: &[u8]) {
+        if self.bytes.len() + piece.len() > self.bytes_max {
+            self.done = None;
+            self.bytes = Vec::new();
+        }
+        if self.done.is_some() {
+            self.bytes.extend_from_slice(piece);
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(done) = self.done.take() {
+            done(std::mem::take(&mut self.bytes));
+        }
+    }
 }
 
 enum WatchState {
@@ -109,7 +147,16 @@ impl Payload {
 
     /// What somebody else answers, as it comes.
     pub(super) fn passed(body: Incoming) -> Self {
-        Self::new(Source::Passed(body))
+        let copying = None;
+        Self::new(Source::Passed { body, copying })
+    }
+
+    /// A copy is taken of what somebody else answers.
+    pub(super) fn copied_to(mut self, copy: Copying) -> Self {
+        if let Source::Passed { copying, .. } = &mut self.source {
+            *copying = Some(copy);
+        }
+        self
     }
 
     /// The body holds this place until it ends.
@@ -133,7 +180,7 @@ impl Payload {
         let worth = match &self.source {
             Source::Full(bytes) => bytes.as_ref().is_some_and(|bytes| bytes.len() >= bytes_min),
             Source::List { .. } => true,
-            Source::Watch(_) | Source::Passed(_) => false,
+            Source::Watch(_) | Source::Passed { .. } => false,
         };
         if worth {
             self.gzip = Some(Gzip::new());
@@ -155,7 +202,21 @@ impl Source {
                 None => Poll::Ready(rest.next_piece().transpose()),
             },
             Self::Watch(state) => state.poll_event(cx).map(|bytes| bytes.map(Ok)),
-            Self::Passed(body) => poll_passed(body, cx),
+            Self::Passed { body, copying } => {
+                let polled = poll_passed(body, cx);
+                if let Some(copying) = copying {
+                    match &polled {
+                        Poll::Ready(Some(Ok(piece))) => copying.add(piece),
+                        Poll::Ready(Some(Err(_))) | Poll::Pending => return polled,
+                        Poll::Ready(None) => {}
+                    }
+                    // Nobody asks once more after the last piece if it is known to be that.
+                    if matches!(polled, Poll::Ready(None)) || body.is_end_stream() {
+                        copying.end();
+                    }
+                }
+                polled
+            }
         }
     }
 }
@@ -252,7 +313,7 @@ impl Body for Payload {
     fn is_end_stream(&self) -> bool {
         match &self.source {
             Source::Full(None) => self.gzip.is_none(),
-            Source::Passed(body) => body.is_end_stream(),
+            Source::Passed { body, .. } => body.is_end_stream(),
             _ => false,
         }
     }
@@ -261,7 +322,7 @@ impl Body for Payload {
         match (&self.source, &self.gzip) {
             (Source::Full(Some(bytes)), None) => SizeHint::with_exact(bytes.len() as u64),
             (Source::Full(None), None) => SizeHint::with_exact(0),
-            (Source::Passed(body), _) => body.size_hint(),
+            (Source::Passed { body, .. }, _) => body.size_hint(),
             _ => SizeHint::default(),
         }
     }

@@ -41,7 +41,7 @@ pub(super) async fn answer(
     let head = *request.method() == Method::HEAD;
     let answered = match api.beyond.clone() {
         Some(beyond) => match beyond::answer(&api, &beyond, &peer, request).await {
-            Ok(Reply::Passed(response)) => return response.map(Payload::passed),
+            Ok(Reply::Passed(response)) => return response,
             Ok(Reply::Here(answer)) => Ok(answer),
             Err(status) => Err(status),
         },
@@ -200,7 +200,7 @@ pub(super) fn accept(headers: &HeaderMap) -> String {
 }
 
 /// Only the plain word counts, as on a kube-apiserver: without a coding, nothing is lost but bytes.
-fn takes_gzip(headers: &HeaderMap) -> bool {
+pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
     let lines = headers
         .get_all(ACCEPT_ENCODING)
         .iter()

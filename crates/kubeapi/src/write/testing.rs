@@ -24,6 +24,7 @@ pub(crate) fn kind(api_version: &str, kind: &str, plural: &str) -> Kind {
         subresources: vec![status(group, version, kind)],
         schema: None,
         custom: None,
+        told: false,
     }
 }
 
@@ -47,6 +48,7 @@ pub(crate) fn cluster_kind(api_version: &str, name: &str, plural: &str) -> Kind 
 pub(crate) fn custom_kind(api_version: &str, name: &str, plural: &str) -> Kind {
     Kind {
         custom: Some(Arc::new(CustomKind::default())),
+        told: false,
         ..kind(api_version, name, plural)
     }
 }

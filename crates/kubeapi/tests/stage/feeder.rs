@@ -44,7 +44,7 @@ impl Feeder {
                 authority.open_tables(resources).await.unwrap();
                 By::Authority(authority)
             }
-            FeederKind::Replica => {
+            FeederKind::Replica | FeederKind::Node => {
                 let replica = Replica::open(disk.clone(), options, clock).unwrap();
                 By::Replica(Source::start(replica, resources).await)
             }

@@ -2,9 +2,11 @@
 
 mod body; // objects as tests write them
 mod client; // requests and watches, over HTTP/1.1 or HTTP/2
+mod beyond; // a cluster behind a node that answers nothing
 mod feeder; // an authority or a replica, driven the same way
 mod source; // what feeds the replica
 
+pub use beyond::{CALLED, Link, TOLD};
 pub use body::{Body, event, item, node, pod, version};
 pub use client::{Client, Http, Reply, Stream, send};
 pub use feeder::Feeder;
@@ -12,6 +14,7 @@ pub use source::Source;
 
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -19,7 +22,7 @@ use host::clock::Hands;
 use host::listen::Listener;
 use host::pki::{Authority, Credential, Wanted};
 use host::{Clock, Shutdown, Tasks};
-use kubeapi::catalog::Catalog;
+use kubeapi::catalog::{Catalog, Told};
 use kubeapi::serve::{About, Api, Feeds, Limits, Parts};
 use serde_json::Value;
 use store::Reader;
@@ -58,6 +61,8 @@ pub struct Stage {
     pub api: Arc<Api>,
     /// An administrator's client.
     pub client: Client,
+    /// Whether the cluster behind a node can be reached.
+    pub link: Arc<AtomicBool>,
     address: SocketAddr,
     clock: Clock,
     /// Ends the server when the stage goes.
@@ -69,6 +74,8 @@ pub struct Stage {
 pub enum FeederKind {
     Authority,
     Replica,
+    /// A replica with a cluster behind it, which says which kinds there are.
+    Node,
 }
 
 /// Runs a test over both feeders and both HTTP versions.
@@ -98,6 +105,12 @@ pub async fn both(test: impl AsyncFn(&Stage)) {
 pub async fn on_replica(test: impl AsyncFn(&Stage, &Source)) {
     let test = async |stage: &Stage| test(stage, stage.feeder.source()).await;
     on(FeederKind::Replica, Http::Two, Limits::default(), &test).await;
+}
+
+/// Runs a test over the API of a node.
+pub async fn on_node(test: impl AsyncFn(&Stage, &Source)) {
+    let test = async |stage: &Stage| test(stage, stage.feeder.source()).await;
+    on(FeederKind::Node, Http::Two, Limits::default(), &test).await;
 }
 
 /// Runs a test over the authority alone, where it is about the server and not about the feeder.
@@ -134,8 +147,16 @@ impl Drop for Shown<'_> {
 impl Stage {
     async fn open(kind: FeederKind, http: Http, limits: Limits) -> Self {
         let (clock, hands) = Clock::manual("2026-11-15T08:00:00Z".parse().unwrap());
-        let catalog = Arc::new(Catalog::new());
+        let catalog = Catalog::new();
         let feeder = Feeder::open(kind, &catalog, clock.clone()).await;
+        let link = Arc::new(AtomicBool::new(true));
+        let (catalog, beyond) = match kind {
+            FeederKind::Authority | FeederKind::Replica => (catalog, None),
+            FeederKind::Node => {
+                let told = Told::new(feeder.reader().clone(), TOLD);
+                (Catalog::told_by(told), Some(Link::of(&link)))
+            }
+        };
         let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into())
             .await
             .unwrap();
@@ -143,8 +164,8 @@ impl Stage {
         let api = Api::new(Parts {
             reader: feeder.reader().clone(),
             writes: None,
-            beyond: None,
-            catalog,
+            beyond,
+            catalog: Arc::new(catalog),
             authorizer: Arc::default(),
             verifier: Arc::default(),
             about: About {
@@ -171,6 +192,7 @@ impl Stage {
             http,
             api,
             client,
+            link,
             address,
             clock,
             _tasks: tasks,

@@ -41,6 +41,12 @@ impl Source {
         self.replica.reader()
     }
 
+    /// The cluster says something of itself, or nothing any more.
+    pub async fn document(&self, name: &str, bytes: Option<String>) {
+        let put = self.replica.put_document(name, bytes.map(Bytes::from));
+        put.await.unwrap();
+    }
+
     /// The next version of the cluster.
     pub fn next(&self) -> Version {
         let mut version = self.version.lock();

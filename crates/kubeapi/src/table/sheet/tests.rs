@@ -22,6 +22,7 @@ fn kind(group: &str, name: &str) -> Kind {
         subresources: Vec::new(),
         schema: None,
         custom: None,
+        told: false,
     }
 }
 

@@ -1,0 +1,54 @@
+//! A cluster behind a node: it is reached or not, and says no more than that it was asked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use hyper::Request;
+use hyper::body::Incoming;
+use kubeapi::Status;
+use kubeapi::catalog::Names;
+use kubeapi::serve::{Beyond, Name, Passing};
+use kubeapi::who::User;
+
+/// How the documents of a test are called.
+pub const TOLD: Names = Names {
+    version: "version",
+    discovery: "discovery",
+};
+
+/// The code of an answer to what was passed on while the cluster could be reached.
+pub const CALLED: u16 = 418;
+
+/// The way to the cluster.
+pub struct Link(Arc<AtomicBool>);
+
+impl Link {
+    pub fn of(open: &Arc<AtomicBool>) -> Arc<dyn Beyond> {
+        Arc::new(Self(open.clone()))
+    }
+}
+
+impl Beyond for Link {
+    fn is_open(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn lends_itself_to(&self, _: &User) -> bool {
+        true
+    }
+
+    fn pass(&self, _: Request<Incoming>, _: Name) -> Passing<'_> {
+        let code = match self.is_open() {
+            true => CALLED,
+            false => 503,
+        };
+        Box::pin(async move { Err(Status::new(code, "Passed", "it was passed on")) })
+    }
+
+    fn keep(&self, _: &str, _: Bytes) {}
+
+    fn kept(&self, _: &str) -> Option<Bytes> {
+        None
+    }
+}
