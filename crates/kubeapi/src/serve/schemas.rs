@@ -120,7 +120,7 @@ pub(super) fn kept(beyond: &dyn Beyond, asked: &Asked, path: &str) -> Option<Res
 }
 
 fn is_about_schemas(path: &str) -> bool {
-    path == "/openapi/v2" || path == "/openapi/v3" || path.starts_with("/openapi/v3/")
+    path == "/openapi/v2" || path == INDEX || path.starts_with("/openapi/v3/")
 }
 
 fn worth_keeping(headers: &HeaderMap) -> HeaderMap {
@@ -156,8 +156,17 @@ fn names(path: &str, headers: &HeaderMap) -> Vec<String> {
 }
 
 fn name(path: &str, media: &str, coding: &str) -> String {
+    // The index is JSON whatever its server calls it: a real one says plain text.
+    let media = if path == INDEX {
+        "application/json"
+    } else {
+        media
+    };
     format!("{path} {media} {coding}")
 }
+
+/// Which schemas there are.
+const INDEX: &str = "/openapi/v3";
 
 /// An answer that is kept.
 #[derive(Debug, PartialEq)]
