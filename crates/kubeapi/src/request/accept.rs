@@ -56,10 +56,15 @@ impl<'a> MediaRange<'a> {
 
     /// Whether JSON fits.
     pub fn takes_json(&self) -> bool {
-        matches!(
-            (self.kind, self.subkind),
-            ("*", "*") | ("application", "*" | "json")
-        )
+        self.takes("json")
+    }
+
+    /// Whether this form of an application's data fits.
+    pub fn takes(&self, subkind: &str) -> bool {
+        match (self.kind, self.subkind) {
+            ("*", "*") | ("application", "*") => true,
+            (kind, own) => kind == "application" && own == subkind,
+        }
     }
 }
 
@@ -125,11 +130,23 @@ impl Form {
 /// which we do not make.
 fn refusal(spoken: &[MediaRange<'_>]) -> Status {
     match spoken {
-        [] => {
-            let message = "406: Not Acceptable\n\nAvailable representations: application/json";
-            Status::unspecific(406, "NotAcceptable", message)
-        }
+        [] => only_as("json"),
         _ => Status::not_acceptable("application/json"),
+    }
+}
+
+/// 406 for a client that does not take the one form that there is.
+fn only_as(subkind: &str) -> Status {
+    let message = "406: Not Acceptable\n\nAvailable representations: application";
+    Status::unspecific(406, "NotAcceptable", format!("{message}/{subkind}"))
+}
+
+/// Refuses a client that does not take this form of an application's data.
+pub fn must_take(accept: &str, subkind: &str) -> Result<(), Status> {
+    let fits = ranges(accept).iter().any(|range| range.takes(subkind));
+    match accept.trim().is_empty() || fits {
+        true => Ok(()),
+        false => Err(only_as(subkind)),
     }
 }
 

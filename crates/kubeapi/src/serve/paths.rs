@@ -13,7 +13,7 @@ use crate::catalog::Snapshot;
 use crate::discovery::{self, Part};
 use crate::openapi;
 use crate::request::Form;
-use crate::request::accept::{MediaRange, ranges};
+use crate::request::accept::{MediaRange, must_take, ranges};
 use crate::who::token;
 
 /// The version of Kubernetes whose API this is.
@@ -99,6 +99,7 @@ pub(super) fn answer(api: &Api, asked: &Asked, segments: &[String]) -> Result<An
         }
         ["openapi", rest @ ..] => Ok(schema(asked, &snapshot, rest)),
         ["openid", "v1", "jwks"] => {
+            must_take(&accept(&asked.headers), "jwk-set+json")?;
             let keys = token::key_set(&api.verifier.now().keys).to_string();
             Ok(public(Answer::full(200, "application/jwk-set+json", keys)))
         }
