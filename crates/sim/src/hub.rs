@@ -8,6 +8,7 @@ use cloud::cache::Limits;
 use cloud::epoch::{Around as Witnessed, Verdict, Witnesses};
 use cloud::epochs::Epochs;
 use cloud::hub::{Happenings, Hub};
+use cloud::papers::SHARED;
 use cloud::talk::Desk;
 use cloud::view::Policy;
 use host::clock::Hands;
@@ -219,8 +220,10 @@ impl Running {
         let learns = around.healed || around.chance.one_in(4);
         if !known && learns && self.release == Release::Now {
             self.documents = around.documents.clone();
-            let documents = self.documents.clone();
-            self.hub.sessions().want_documents(documents);
+            for name in SHARED {
+                let wanted = self.documents.get(name);
+                self.hub.publish(name, wanted.map(|it| it.bytes.clone()));
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //! What an older one cannot do, it does not offer; and of the same object an older hub makes other
 //! bytes.
 
+use cloud::papers::SHARED;
 use object::{Object, digest::content_hash};
 use wire::documents::Documents;
 use wire::frame::Noted;
@@ -58,7 +59,7 @@ pub(crate) fn is_same(one: &Object, other: &Object) -> bool {
 /// Documents that a hub may want on all nodes.
 pub(crate) fn documents(chance: &mut Chance) -> Documents {
     let mut all = Vec::new();
-    for name in ["routes", "trust", "zones"] {
+    for name in SHARED {
         if !chance.one_in(3) {
             let text = "x".repeat(1 + chance.below(400));
             all.push((name.into(), text.into()));

@@ -30,7 +30,7 @@ pub const RULES: &str = "rules";
 pub const VERSION: &str = "version";
 
 /// The documents that all nodes have.
-const SHARED: [&str; 3] = [DISCOVERY, KEYS, VERSION];
+pub const SHARED: [&str; 3] = [DISCOVERY, KEYS, VERSION];
 
 /// The documents of all nodes.
 #[derive(Debug, Default)]
