@@ -248,10 +248,9 @@ where
             self.sender.view(&self.desk.view(&self.node));
         }
         // Which pods run on a node says which accounts it is told of.
-        if words.has(Word::View) || words.has(Word::Papers) {
-            if let Some(documents) = self.desk.documents(&self.node) {
-                self.sender.documents(&documents);
-            }
+        let papers = words.has(Word::View) || words.has(Word::Papers);
+        if papers && let Some(documents) = self.desk.documents(&self.node) {
+            self.sender.documents(&documents);
         }
         Ok(())
     }
