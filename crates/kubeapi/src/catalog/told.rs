@@ -52,6 +52,8 @@ impl Told {
     }
 
     fn read(&self, name: &str) -> Option<Bytes> {
+        // What is known to be damaged was told of once.
+        self.reader.edition(name)?;
         let read = self.reader.document(name);
         let logged = read.inspect_err(|error| {
             tracing::warn!(name, %error, "a document of the cluster cannot be read");
