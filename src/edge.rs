@@ -1,5 +1,6 @@
 //! `holdfast edge`: the agent on a node. It keeps the node's part of the cluster on its disk.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use clap::{ArgAction, Args};
 use edge::agent::{Agent, Registration};
 use edge::join::{Failed, Home, Hub, Identity, Joining, Plan, Rotation, join_until, plan};
 use edge::keep::Keep;
-use edge::local::Local;
+use edge::local::{self, Local};
 use edge::status::Status;
 use edge::transport::Transport;
 use edge::tunnel::{self, Tunnel};
@@ -94,16 +95,15 @@ pub(crate) struct EdgeFlags {
         default_value_t = true
     )]
     register_node: bool,
-    /// Where the node's own Kubernetes API listens: IP:PORT, such as 127.0.0.1:10443, or off. Port
-    /// 0 is the port of last time, or any that is free
+    /// Where the node's own Kubernetes API listens: IP:PORT, or off. Port 0 is the port of last
+    /// time, or any that is free [default: 127.0.0.1:10443, if it is free]
     #[arg(
         long,
         env = "HOLDFAST_API",
         hide_env_values = true,
-        default_value = "off",
         value_name = "IP:PORT|off"
     )]
-    api: LocalApi,
+    api: Option<LocalApi>,
     /// Show Prometheus metrics on this address and port, to whoever can reach it
     #[arg(
         long,
@@ -119,13 +119,15 @@ Examples:
   holdfast edge --hub hub.example.com:8443 --token-file token --ca-hash sha256:…
   holdfast edge --hub hub-a:8443 --hub hub-b:8443      once it has joined
   holdfast status --agent /var/lib/holdfast            how it is doing
-  holdfast edge --hub hub-a:8443 --api 127.0.0.1:10443 with a Kubernetes API on the node
+  holdfast edge --hub hub-a:8443 --api off             without a Kubernetes API on the node
   holdfast kubeconfig > config                         for kubectl on the node
 
 The agent starts from its disk without any hub, also with an expired certificate.
 
 Exit codes: 0 stopped as asked, 1 failed while running, 2 wrong usage or configuration.";
 
+/// Where the node's own Kubernetes API listens, if nothing else is said.
+const API: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10443);
 /// How long the agent has to end its session and close its store.
 const GRACE: Duration = Duration::from_secs(10);
 /// Looks at once.
@@ -164,7 +166,7 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     let times = Times::new(clock.clone());
     let requests = tasks.crowd("requests", tunnel::REQUESTS_MAX);
     let tunnel = Tunnel::new(requests, times.clone(), Arc::clone(&status));
-    if let LocalApi(Some(listen)) = flags.api {
+    if let LocalApi(Some(listen)) = flags.api.unwrap_or(LocalApi(Some(API))) {
         let local = Local {
             keep: &keep,
             tunnel: tunnel.clone(),
@@ -173,7 +175,13 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
             listen,
             clock: clock.clone(),
         };
-        local.start(tasks).await?;
+        match (local.start(tasks).await, flags.api) {
+            // A node must get what it is to hold, whoever else has a port that nobody chose.
+            (Err(local::Failed::Listen(why)), None) => {
+                warn!(%why, "no Kubernetes API on this node: say with --api where it is to be");
+            }
+            (started, _) => drop(started?),
+        }
     }
     let life = Life {
         home,

@@ -139,6 +139,8 @@ impl Ground {
         self.give_identity(&folder, node);
         command.args(["--node", node, "--hub", &hub.to_string()]);
         command.arg("--data-dir").arg(&folder);
+        // Many are on one machine.
+        command.args(["--api", "127.0.0.1:0"]);
         let (socket, log) = (folder.join("status.sock"), folder.join("log"));
         let program = Program::start(command, &log, (&socket, "/status")).await;
         Agent { program, folder }

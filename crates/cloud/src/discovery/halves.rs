@@ -193,13 +193,13 @@ mod tests {
 
     fn half(versions: &[(&str, &str, &str)]) -> String {
         let items = versions.iter().map(|(group, resources, freshness)| {
-            format!(
-                r#"{{"metadata":{{"name":"{group}"}},"versions":[{{"version":"v1",{resources}"freshness":"{freshness}"}}]}}"#
-            )
+            let version = format!(r#"{{"version":"v1",{resources}"freshness":"{freshness}"}}"#);
+            format!(r#"{{"metadata":{{"name":"{group}"}},"versions":[{version}]}}"#)
         });
         let items: Vec<String> = items.collect();
+        let kind = r#""kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2""#;
         format!(
-            r#"{{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{{}},"items":[{}]}}"#,
+            r#"{{{kind},"metadata":{{}},"items":[{}]}}"#,
             items.join(",")
         )
     }

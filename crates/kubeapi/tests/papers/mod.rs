@@ -127,7 +127,10 @@ async fn discovery_is_the_cluster_s_in_both_forms_with_a_link_and_without_one() 
 async fn older(stage: &Stage) {
     let groups = stage.client.json("/apis").await;
     let last = groups["groups"].as_array().unwrap().last().unwrap().clone();
-    let version = |version: &str| json!({"groupVersion": format!("example.test/{version}"), "version": version});
+    let version = |version: &str| {
+        let of_group = format!("example.test/{version}");
+        json!({"groupVersion": of_group, "version": version})
+    };
     let versions = json!([version("v1"), version("v1beta1")]);
     assert_eq!(
         (&last["name"], &last["versions"]),
