@@ -29,13 +29,15 @@ fn wanted_server() -> Wanted {
 
 /// A server that answers each connection with the user it sees there, and then echoes.
 async fn server(places: u32) -> Server {
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).await;
+    serving(listener.unwrap(), places)
+}
+
+fn serving(listener: Listener, places: u32) -> Server {
     let clock = Clock::machine();
     let authority = Authority::create("test-ca", clock.wall()).unwrap();
     let shown = Shown::new(&authority.issue(&wanted_server(), clock.wall()).unwrap()).unwrap();
     let config = tls::server(shown.clone(), authority.certificate(), &clock).unwrap();
-    let listener = Listener::bind("127.0.0.1:0".parse().unwrap())
-        .await
-        .unwrap();
     let address = listener.address();
     let shutdown = Shutdown::new();
     let mut tasks = Tasks::new(shutdown.clone());
@@ -91,6 +93,33 @@ fn client(authority: &Authority) -> Credential {
         groups: vec!["engineers".into()],
     };
     authority.issue(&wanted, Clock::machine().wall()).unwrap()
+}
+
+#[tokio::test]
+async fn who_knocks_is_let_in_once_there_is_a_server_and_whoever_knocked_in_vain_is_not() {
+    let bound = Listener::bind("127.0.0.1:0".parse().unwrap()).await;
+    let mut listener = bound.unwrap();
+    let mut vain = TcpStream::connect(listener.address()).await.unwrap();
+    listener.knock().await.unwrap();
+    let address = listener.address();
+    let first = TcpStream::connect(address).await.unwrap();
+    listener.knock().await.unwrap();
+    let turned_away = vain.read_u8().await.unwrap_err();
+    assert_ne!(turned_away.kind(), io::ErrorKind::TimedOut);
+    let server = serving(listener, 4);
+    let authority = server.authority.certificate();
+    let config = tls::client(authority, None, &Clock::machine()).unwrap();
+    let name = "localhost".try_into().unwrap();
+    let mut stream = TlsConnector::from(config)
+        .connect(name, first)
+        .await
+        .unwrap();
+    let mut greeting = [0; 6];
+    stream.read_exact(&mut greeting).await.unwrap();
+    assert_eq!(&greeting, b"nobody");
+    drop(stream);
+    assert_eq!(server.greeting(None).await.unwrap(), "nobody Http2");
+    server.stop().await;
 }
 
 #[tokio::test]
