@@ -1,5 +1,5 @@
-//! What runs on a node and shows its own token: it is known there, and reads there what it may read in
-//! the cluster, with and without a link.
+//! What runs on a node and shows its own token: it is known there, and reads there what it may read
+//! in the cluster, with and without a link.
 
 use std::time::Duration;
 
@@ -75,7 +75,9 @@ pub(crate) async fn bind(world: &World, rules: &Value) {
     driver.must("POST", &path, Some(&role)).await;
     let binding = json!({
         "metadata": {"name": "proxy"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "proxy"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "proxy"
+        },
         "subjects": [{"kind": "ServiceAccount", "name": "proxy", "namespace": "default"}]
     });
     let path = format!("{RBAC}/clusterrolebindings");

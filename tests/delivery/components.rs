@@ -270,9 +270,10 @@ async fn coredns_answers_with_the_link_cut_and_everything_restarted() {
         let free = UdpSocket::bind("127.0.0.1:0").unwrap();
         free.local_addr().unwrap().port()
     };
+    let config = config.display();
     let corefile = format!(
-        "cluster.local:{port} {{\n bind 127.0.0.1\n errors\n kubernetes {{\n  kubeconfig {}\n }}\n}}\n",
-        config.display()
+        "cluster.local:{port} {{\n bind 127.0.0.1\n errors\n \
+         kubernetes {{\n  kubeconfig {config}\n }}\n}}\n"
     );
     let path = world.path().join("Corefile");
     std::fs::write(&path, corefile).unwrap();

@@ -349,8 +349,8 @@ async fn without_a_link_reads_go_on_and_the_rest_is_refused_honestly() {
     world.hubs[0].start().await;
     world.nodes[0].connected(CONVERGED).await;
     world.settled(CONVERGED).await;
-    // Who comes back sees what is new, and nothing else: the hub remembers nothing, but what the node
-    // holds is what there is.
+    // Who comes back sees what is new, and nothing else: the hub remembers nothing, but what the
+    // node holds is what there is.
     let made = service("two", "two");
     world.driver.create("services", &made).await;
     drop(stream);

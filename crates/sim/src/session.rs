@@ -242,11 +242,13 @@ impl Talk {
         if words.has(Word::Progress) {
             self.sender.tell_progress();
         }
-        if words.has(Word::View) || self.sender.wants_view() {
+        let views = words.has(Word::View) || self.sender.wants_view();
+        if views {
             self.sender.view(&hub.hub.view(&self.node));
-            if let Some(documents) = hub.hub.documents(&self.node) {
-                self.sender.documents(&documents);
-            }
+        }
+        let papers = views || words.has(Word::Papers);
+        if papers && let Some(documents) = hub.hub.documents(&self.node) {
+            self.sender.documents(&documents);
         }
         Ok(())
     }

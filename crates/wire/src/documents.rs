@@ -96,7 +96,8 @@ impl Documents {
         }
     }
 
-    /// Of those of these names that are not here, nothing is known: a node that has them keeps them.
+    /// Of those of these names that are not here, nothing is known: a node that has them keeps
+    /// them.
     pub fn with_unknown(mut self, names: impl IntoIterator<Item = Box<str>>) -> Self {
         self.unknown = names.into_iter().collect();
         self

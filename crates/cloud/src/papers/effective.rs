@@ -1,5 +1,5 @@
-//! Roles and bindings of the cluster -> what each account may read. They are read anew as a whole when
-//! any of them changed: that is rare, and there are hundreds of them, not millions.
+//! Roles and bindings of the cluster -> what each account may read. They are read anew as a whole
+//! when any of them changed: that is rare, and there are hundreds of them, not millions.
 
 use std::collections::HashMap;
 use std::convert::Infallible;

@@ -1,4 +1,5 @@
-//! Who signs the tokens of service accounts in the cluster, so that nodes know a token without asking.
+//! Who signs the tokens of service accounts in the cluster, so that nodes know a token without
+//! asking.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use crate::cluster::{Client, Error, Reading};
 use crate::hub::Hub;
 use crate::talk::Desk as _;
 
-/// How often the cluster is asked. A key that is new is used by tokens that nodes do not know for so
-/// long: those are looked at by the cluster.
+/// How often the cluster is asked. A key that is new is used by tokens that nodes do not know for
+/// so long: those are looked at by the cluster.
 const EVERY: Duration = Duration::from_secs(300);
 /// When it is asked again after it did not answer.
 const AGAIN: Duration = Duration::from_secs(15);

@@ -1,5 +1,6 @@
 //! What nodes are to have beside objects: documents. Some are the same for all nodes; what the
-//! accounts of a node's pods may read is each node's own, and nodes with the same accounts share it.
+//! accounts of a node's pods may read is each node's own, and nodes with the same accounts share
+//! it.
 //!
 //! What is not known yet is not said: a node keeps what it has of it.
 

@@ -1,3 +1,5 @@
+//! What is known, what is not, and what nodes share.
+
 use bytes::Bytes;
 
 use super::*;

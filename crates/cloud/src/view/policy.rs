@@ -16,8 +16,8 @@ pub const SHARED_MAX: usize = 256;
 pub const OUR_GROUP: &str = "holdfast.dev";
 
 /// What is held whole by default: what kube-proxy, DNS and the mesh live on, and what a kubelet
-/// watches. Names of services are looked up within namespaces. Endpoints are not among them: they say
-/// the same as endpoint slices, once more.
+/// watches. Names of services are looked up within namespaces. Endpoints are not among them: they
+/// say the same as endpoint slices, once more.
 const SHARED: [(&str, &str); 5] = [
     ("", "namespaces"),
     ("", "services"),

@@ -1,8 +1,8 @@
 //! What the hub says of the cluster's accounts and keys -> who is known on the node, and may read
 //! what. It lies on the node's disk, so it counts without a hub too.
 //!
-//! What cannot be read counts as if it was not there: then fewer are known, and may less, and whoever
-//! is not known is passed on to the cluster.
+//! What cannot be read counts as if it was not there: then fewer are known, and may less, and
+//! whoever is not known is passed on to the cluster.
 
 use std::convert::Infallible;
 use std::sync::Arc;

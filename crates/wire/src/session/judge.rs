@@ -141,9 +141,9 @@ impl Sender {
     }
 }
 
-/// Where a node stands that said so: there, if it holds what there was then. What happened since then
-/// may be forgotten here, as by a hub that has just started. A node that holds exactly what there is
-/// now lacks nothing of it, and stands where we do: nothing has to be put in place anew.
+/// Where a node stands that said so: there, if it holds what there was then. What happened since
+/// may be forgotten here, as by a hub that has just started. A node that holds exactly what there
+/// is now lacks nothing of it, and stands where we do: nothing has to be put in place anew.
 fn believed(
     holding: &Holding,
     said: &Standing,

@@ -1,5 +1,5 @@
-//! What a single account may read, without the roles and bindings that say so: what a node is told of
-//! the accounts of its pods.
+//! What a single account may read, without the roles and bindings that say so: what a node is told
+//! of the accounts of its pods.
 
 use std::collections::BTreeMap;
 

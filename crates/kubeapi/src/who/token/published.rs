@@ -1,5 +1,5 @@
-//! What a cluster tells of the keys that its tokens are signed with: enough to know a token of its own
-//! without asking it.
+//! What a cluster tells of the keys that its tokens are signed with: enough to know a token of its
+//! own without asking it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -51,8 +51,8 @@ impl Published {
         serde_json::to_string(self).expect("what was JSON is JSON")
     }
 
-    /// What knows the cluster's tokens. Keys of a kind that we do not verify are left out. A token for
-    /// the API is meant for its issuer, where nobody says otherwise.
+    /// What knows the cluster's tokens. Keys of a kind that we do not verify are left out. A token
+    /// for the API is meant for its issuer, where nobody says otherwise.
     pub fn verifier(&self, bound: Bound) -> Verifier {
         let keys = self.keys.iter().take(KEYS_MAX);
         Verifier {
