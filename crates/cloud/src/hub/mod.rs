@@ -18,8 +18,9 @@ use tokio::sync::{Notify, mpsc};
 use tracing::warn;
 use tunnel::Arrived;
 use wire::documents::Documents;
-use wire::frame::{Cause, Hello, Weight};
+use wire::frame::{Bye, Cause, Hello, Reason, Report, Weight};
 use wire::outbox::Source as _;
+use wire::report::Statement;
 use wire::session::{Happening, Sender};
 
 use crate::cache::{Applied, Cache, Keep, Limits, Relisted, State};
@@ -30,6 +31,7 @@ use crate::nodes::{Leases, Register};
 use crate::notices::{Notice, Notices};
 use crate::owners::Owners;
 use crate::papers::{Papers, role_kinds};
+use crate::replay::{Receipt, Replay};
 use crate::sessions::{Sessions, Word};
 use crate::talk::Desk;
 use crate::tunnel::Tunnels;
@@ -65,6 +67,8 @@ pub struct Hub {
     steps_max: usize,
     /// What carries requests of nodes, if anything does.
     tunnels: Option<Tunnels>,
+    /// What nodes report, on its way into the cluster.
+    replay: Arc<Replay>,
     happenings: mpsc::Sender<(Arc<str>, Happening)>,
 }
 
@@ -100,6 +104,7 @@ impl Hub {
             unsaid: AtomicUsize::new(0),
             steps_max,
             tunnels: None,
+            replay: Arc::default(),
             happenings,
         };
         (hub, heard)
@@ -120,6 +125,11 @@ impl Hub {
     /// What carries requests of nodes.
     pub fn tunnels(&self) -> Option<&Tunnels> {
         self.tunnels.as_ref()
+    }
+
+    /// What nodes report, on its way into the cluster.
+    pub fn replay(&self) -> &Arc<Replay> {
+        &self.replay
     }
 
     /// The objects of the cluster.
@@ -458,6 +468,35 @@ impl Desk for Hub {
         if told.is_err() {
             self.ledger.overlooked();
         }
+    }
+
+    fn report(
+        &self,
+        (node, session): (&Arc<str>, u64),
+        report: Report,
+        receipt: Receipt,
+    ) -> Result<(), Bye> {
+        let statement = match Statement::decode(report.queue, &report.bytes) {
+            // That it lives holds for this session alone, and is not written by itself.
+            Ok(Statement::Kubelet(pulse)) => {
+                let now = self.times.now();
+                self.register.kubelet(node, session, pulse, now);
+                receipt.sign();
+                return Ok(());
+            }
+            Ok(statement) => statement,
+            Err(_) => {
+                self.replay.dropped(node);
+                receipt.sign();
+                return Ok(());
+            }
+        };
+        let taken = self.replay.take(node, session, (statement, receipt));
+        taken.map_err(|full| Bye {
+            reason: Reason::Misbehaved,
+            words: full.to_string().into(),
+            wait_seconds: 0,
+        })
     }
 
     fn arrived(&self, node: &Arc<str>, arrived: Arrived) {

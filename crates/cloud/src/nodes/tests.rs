@@ -270,7 +270,10 @@ fn what_an_older_session_said_of_a_kubelet_goes_with_it() {
     assert!(roll.is_empty());
     let (mut roll, node) = begun(Leases::On);
     roll.kubelet(&node, 1, Pulse::Alive, Duration::ZERO);
-    assert_eq!(step(&mut roll, &foreign(), Duration::ZERO).step, Step::Renew);
+    assert_eq!(
+        step(&mut roll, &foreign(), Duration::ZERO).step,
+        Step::Renew
+    );
     roll.began(&node, 2, Machine::default(), Duration::ZERO);
     wait(&mut roll, &foreign(), Duration::ZERO);
 }

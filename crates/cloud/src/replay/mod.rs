@@ -153,9 +153,11 @@ impl Replay {
     async fn write_all(&self, node: &NodeName, client: &Client, clock: &Clock) {
         let mut wait = AGAIN_MIN;
         loop {
-            let Some((statement, session)) = self.lanes.lock().first(node, |item: &Item| {
-                item.statement.clone()
-            }) else {
+            let Some((statement, session)) = self
+                .lanes
+                .lock()
+                .first(node, |item: &Item| item.statement.clone())
+            else {
                 // A place is free again.
                 return self.woken.notify_one();
             };

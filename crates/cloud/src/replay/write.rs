@@ -83,7 +83,10 @@ pub(super) async fn write(client: &Client, node: &str, statement: &Statement) ->
                     Err(error) => return outcome(&error),
                 },
                 // It was written before, and the ack was lost.
-                Statement::Event { .. } => return Outcome::Done,
+                Statement::Event {
+                    act: Act::Create, ..
+                } => return Outcome::Done,
+                Statement::Event { .. } => {}
                 Statement::Kubelet(_) => return outcome(&error),
             },
             Err(error) => return outcome(&error),
@@ -210,7 +213,9 @@ fn event(
         }
     };
     if act == Act::Create {
-        let metadata = object.entry("metadata").or_insert_with(|| Map::new().into());
+        let metadata = object
+            .entry("metadata")
+            .or_insert_with(|| Map::new().into());
         let metadata = metadata.as_object_mut()?;
         metadata.insert("namespace".to_owned(), namespace.into());
         metadata.insert("name".to_owned(), name.into());

@@ -161,9 +161,15 @@ async fn a_crash_between_two_writes_leaves_the_newer_one() {
     };
     assert_eq!(persist.instead_of, Some(sent[0].number));
     let instead_of = None;
-    disk::write(&keep, Persist { instead_of, ..persist })
-        .await
-        .unwrap();
+    disk::write(
+        &keep,
+        Persist {
+            instead_of,
+            ..persist
+        },
+    )
+    .await
+    .unwrap();
     assert_eq!(disk::read(keep.reader()).entries.len(), 2);
     let reports = opened(&keep).await;
     assert_eq!(disk::read(keep.reader()).entries.len(), 1);
@@ -177,7 +183,10 @@ async fn a_full_queue_refuses_the_newest_and_keeps_the_oldest() {
     let reports = opened(&keep).await;
     let all = ["a", "b", "c", "d", "e"].map(event);
     assert_eq!(told(&reports, all).await, [true, true, true, true, false]);
-    assert_eq!(said(&session(&reports, &[])), ["a", "b", "c", "d"].map(event));
+    assert_eq!(
+        said(&session(&reports, &[])),
+        ["a", "b", "c", "d"].map(event)
+    );
     assert_eq!(reports.counts().1.refused, 1);
 }
 

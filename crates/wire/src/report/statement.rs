@@ -234,7 +234,9 @@ pub fn is_name(text: &str) -> bool {
     let ends = |byte: Option<&u8>| byte.copied().is_some_and(plain);
     let bytes = text.as_bytes();
     bytes.len() <= NAME_MAX
-        && bytes.iter().all(|byte| plain(*byte) || b"-.".contains(byte))
+        && bytes
+            .iter()
+            .all(|byte| plain(*byte) || b"-.".contains(byte))
         && ends(bytes.first())
         && ends(bytes.last())
         && !text.contains("..")
@@ -297,11 +299,19 @@ mod tests {
 
     #[test]
     fn no_name_leads_elsewhere_in_a_path() {
-        for name in ["", "..", "a/b", "a..b", "A", "a?b", "a%2fb", "a b", ".a", "a\n"] {
+        for name in [
+            "", "..", "a/b", "a..b", "A", "a?b", "a%2fb", "a b", ".a", "a\n",
+        ] {
             let said = pod(name);
-            assert!(Statement::decode(said.queue(), &said.encode()).is_err(), "{name:?}");
+            assert!(
+                Statement::decode(said.queue(), &said.encode()).is_err(),
+                "{name:?}"
+            );
             let said = event(name, Act::Create);
-            assert!(Statement::decode(said.queue(), &said.encode()).is_err(), "{name:?}");
+            assert!(
+                Statement::decode(said.queue(), &said.encode()).is_err(),
+                "{name:?}"
+            );
         }
     }
 
