@@ -28,7 +28,10 @@ use serde_json::{Map, Value};
 
 use super::Fault;
 
+mod difference; // two objects -> a patch
 mod list; // lists: merge, delete, order
+
+pub use difference::difference;
 
 /// What a kind's schema says about merging, as a cursor: a value of this type stands at one place
 /// of the schema and goes on to the places below it.
