@@ -110,3 +110,42 @@ proptest! {
         prop_assert!(differs(&after, &after).is_none());
     }
 }
+
+/// Maps and values that are always there: see what [`composed`] cannot do.
+fn with_maps(mut object: Value) -> Value {
+    for map in ["labels", "source"] {
+        if object.get(map).is_none() {
+            object[map] = json!({});
+        }
+    }
+    if object.get("values").is_none() {
+        object["values"] = json!([]);
+    }
+    if let Some(Value::Array(items)) = object.get_mut("list") {
+        items
+            .iter_mut()
+            .for_each(|item| *item = with_maps(item.take()));
+    }
+    object
+}
+
+fn full() -> impl Strategy_<Value = Value> {
+    item(1).prop_map(with_maps)
+}
+
+proptest! {
+    #[test]
+    fn one_patch_does_what_two_do_also_where_the_first_was_applied(
+        all in [full(), full(), full()],
+    ) {
+        let [before, between, after] = all.each_ref();
+        let patch = |from, to| differs(from, to).unwrap_or_else(|| json!({}));
+        let (first, second) = (patch(before, between), patch(between, after));
+        let both = composed(&first, &second, &Rules::Item);
+        for from in [before, between] {
+            let made = apply(from.clone(), both.clone(), &Rules::Item);
+            let made = made.map_err(|why| proptest::test_runner::TestCaseError::fail(why.to_string()))?;
+            prop_assert_eq!(sorted(&made), sorted(after), "{} {} {}", first, second, both);
+        }
+    }
+}
