@@ -11,6 +11,8 @@ use edge::agent::{Agent, Registration};
 use edge::join::{Failed, Home, Hub, Identity, Joining, Plan, Rotation, join_until, plan};
 use edge::keep::Keep;
 use edge::local::{self, Local};
+use edge::overlay::{Desk, Overlay};
+use edge::reports::{self, Reports};
 use edge::status::Status;
 use edge::transport::Transport;
 use edge::tunnel::{self, Tunnel};
@@ -166,8 +168,21 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     let times = Times::new(clock.clone());
     let requests = tasks.crowd("requests", tunnel::REQUESTS_MAX);
     let tunnel = Tunnel::new(requests, times.clone(), Arc::clone(&status));
+    let reports = Reports::open(keep.clone(), reports::LIMITS);
+    let shutdown = tasks.shutdown().clone();
+    tasks.add("reports", reports.clone().run(shutdown.clone()));
     if let LocalApi(Some(listen)) = flags.api.unwrap_or(LocalApi(Some(API))) {
+        let overlay = Overlay::new(keep.clone(), reports.clone(), &node, clock.clone());
+        let desk = overlay.map(|overlay| {
+            tasks.add("overlay", overlay.clone().run(shutdown.clone()));
+            let ways = (tunnel.clone(), reports.clone());
+            Desk::new(&node, ways, overlay, times.clone())
+        });
+        if let Some(desk) = &desk {
+            tasks.add("kubelet", desk.clone().run(shutdown));
+        }
         let local = Local {
+            desk,
             keep: &keep,
             tunnel: tunnel.clone(),
             node: &node,
@@ -194,6 +209,7 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
         transport: flags.transport,
         keep,
         tunnel,
+        reports,
         times,
         status,
         clock,
@@ -254,6 +270,7 @@ struct Life {
     transport: Transport,
     keep: Keep,
     tunnel: Tunnel,
+    reports: Reports,
     times: Times,
     status: Arc<Status>,
     clock: Clock,
@@ -283,6 +300,7 @@ impl Life {
             program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(),
             machine: machine(),
             registration: self.registration,
+            reports: Some(self.reports),
         };
         let renewing = async {
             rotation.run(self.shutdown.clone()).await;

@@ -57,27 +57,33 @@ pub(super) fn read(reader: &Reader) -> Found {
 }
 
 /// Begins another series. What waits goes in it.
-pub(super) async fn begin(keep: &Keep, series: u64) -> Result<u64, Refusal> {
+pub(super) async fn begin(keep: &Keep, series: u64) -> Result<(), Refusal> {
     keep.put_own(SERIES, Some(series.to_string().into()))
         .await?;
     for forget in read(keep.reader()).forgotten {
         keep.put_own(&forgotten(forget.queue), None).await?;
     }
-    Ok(series)
+    Ok(())
 }
 
-/// Removes what a crash left behind: what was forgotten, and what something newer replaced.
-pub(super) async fn tidy(
-    keep: &Keep,
-    forgotten: &[Forget],
-    entries: &[Report],
-) -> Result<(), Refusal> {
-    let upto: BTreeMap<Queue, u64> = forgotten.iter().map(|it| (it.queue, it.upto)).collect();
+/// Writes down the series, and removes what a crash left behind: what was forgotten, and what
+/// something newer replaced.
+pub(super) async fn ready(keep: &Keep, series: u64) -> Result<(), Refusal> {
+    let found = read(keep.reader());
+    if found.series != Some(series) {
+        keep.put_own(SERIES, Some(series.to_string().into()))
+            .await?;
+    }
+    let upto: BTreeMap<Queue, u64> = found
+        .forgotten
+        .iter()
+        .map(|it| (it.queue, it.upto))
+        .collect();
     let mut newest = BTreeMap::new();
-    for report in entries {
+    for report in &found.entries {
         newest.insert((report.queue, &*report.key), report.number);
     }
-    for report in entries {
+    for report in &found.entries {
         let forgotten = upto.get(&report.queue) >= Some(&report.number);
         let replaced = report.queue.form() == Some(Form::NewestWins)
             && newest.get(&(report.queue, &*report.key)) > Some(&report.number);

@@ -7,6 +7,7 @@
 
 mod disk; // entries <-> documents
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -52,6 +53,9 @@ struct Shared {
 
 struct State {
     queues: report::Reports,
+    series: u64,
+    /// Whether the disk has the series, and nothing that a crash left behind.
+    readied: bool,
     /// What the disk is to forget.
     forget: Vec<Forget>,
     /// What the hub of the session takes.
@@ -67,8 +71,6 @@ enum Trust {
     Good,
     /// A hub has more than was ever sent from here: the disk is an old copy. It is counted anew.
     OldCopy,
-    /// Something could not be written. Nothing is sent any more.
-    NotOnDisk,
 }
 
 /// Somebody who is told when the hub has what was reported of an object.
@@ -108,23 +110,20 @@ pub enum NotKept {
 }
 
 impl Reports {
-    /// The queues as they are on disk.
-    pub async fn open(keep: Keep, limits: Limits) -> Result<Self, Refusal> {
+    /// The queues as they are on disk. Nothing is written yet: a node whose disk takes nothing
+    /// serves what it has all the same.
+    pub fn open(keep: Keep, limits: Limits) -> Self {
         let found = disk::read(keep.reader());
-        let series = match found.series {
-            Some(series) => series,
-            None => disk::begin(&keep, random()).await?,
-        };
-        let forgotten = found.forgotten.clone();
-        let entries = found.entries;
-        let queues = report::Reports::restore(series, limits, forgotten.clone(), entries.clone());
-        disk::tidy(&keep, &forgotten, &entries).await?;
+        let series = found.series.unwrap_or_else(random);
+        let queues = report::Reports::restore(series, limits, found.forgotten, found.entries);
         let (orders, incoming) = mpsc::channel(WAITING_MAX);
-        Ok(Self(Arc::new(Shared {
+        Self(Arc::new(Shared {
             keep,
             limits,
             state: Mutex::new(State {
                 queues,
+                series,
+                readied: false,
                 forget: Vec::new(),
                 hub: Hub::Away,
                 trust: Trust::Good,
@@ -135,7 +134,7 @@ impl Reports {
             sends: Notify::new(),
             forgets: Notify::new(),
             begins: Notify::new(),
-        })))
+        }))
     }
 
     /// The statuses that wait on disk, oldest first: what is shown of objects after a restart.
@@ -167,6 +166,16 @@ impl Reports {
     pub fn waits(&self, about: &About) -> bool {
         let state = self.0.state.lock();
         state.queues.waits(Queue::Statuses, &about.key())
+    }
+
+    /// Whether anything of a queue is to be reported.
+    pub fn has(&self, queue: Queue) -> bool {
+        self.0.state.lock().queues.count(queue) > 0
+    }
+
+    /// Whether a word on the kubelet waits to be reported.
+    pub fn tells_of_kubelet(&self) -> bool {
+        self.has(Queue::Leases)
     }
 
     /// Entries that wait, and what became of others.
@@ -238,7 +247,7 @@ impl Reports {
     }
 
     /// Writes what comes in until the shutdown.
-    pub async fn run(self, shutdown: Shutdown) -> Result<(), Refusal> {
+    pub async fn run(self, shutdown: Shutdown) -> Result<(), Infallible> {
         let Some(mut incoming) = self.0.incoming.lock().take() else {
             return Ok(());
         };
@@ -246,7 +255,10 @@ impl Reports {
             let order = tokio::select! {
                 order = incoming.recv() => order,
                 () = self.0.forgets.notified() => {
-                    self.forget().await?;
+                    if let Err(error) = self.forget().await {
+                        // The hub has it, and ignores it when it comes again.
+                        warn!(%error, "what was reported is not forgotten");
+                    }
                     continue;
                 }
                 () = shutdown.triggered() => return Ok(()),
@@ -260,6 +272,7 @@ impl Reports {
     }
 
     async fn write(&self, statement: &Statement) -> Result<(), NotKept> {
+        self.ready().await.map_err(NotKept::Store)?;
         let persist = {
             let mut state = self.0.state.lock();
             let (queue, key) = (statement.queue(), statement.key());
@@ -273,12 +286,34 @@ impl Reports {
                 Ok(())
             }
             Err(refusal) => {
-                // What follows would count on it.
-                warn!(error = %refusal, "a report is not on disk: none is sent any more");
-                self.0.state.lock().trust = Trust::NotOnDisk;
+                // It was not taken, so it must not be sent: what is on disk counts.
+                warn!(error = %refusal, "a report is not on disk");
+                self.reload();
                 Err(NotKept::Store(refusal))
             }
         }
+    }
+
+    /// Sees to it that the disk has the series, before anything is counted in it.
+    async fn ready(&self) -> Result<(), Refusal> {
+        let (series, readied) = {
+            let state = self.0.state.lock();
+            (state.series, state.readied)
+        };
+        if !readied {
+            disk::ready(&self.0.keep, series).await?;
+            self.0.state.lock().readied = true;
+        }
+        Ok(())
+    }
+
+    /// Takes the queues as they are on disk. They are sent in the next session.
+    fn reload(&self) {
+        let found = disk::read(self.0.keep.reader());
+        let mut state = self.0.state.lock();
+        let (series, limits) = (state.series, self.0.limits);
+        state.queues = report::Reports::restore(series, limits, found.forgotten, found.entries);
+        state.readied = false;
     }
 
     async fn forget(&self) -> Result<(), Refusal> {
@@ -291,19 +326,18 @@ impl Reports {
         }
         match trust {
             Trust::OldCopy => self.count_anew().await,
-            Trust::Good | Trust::NotOnDisk => Ok(()),
+            Trust::Good => Ok(()),
         }
     }
 
     /// Begins another series. It is sent in the next session, where the hub says what it has of
     /// it: nothing.
     async fn count_anew(&self) -> Result<(), Refusal> {
-        let series = disk::begin(&self.0.keep, random()).await?;
-        let entries = disk::read(self.0.keep.reader()).entries;
-        let queues = report::Reports::restore(series, self.0.limits, [], entries);
-        let mut state = self.0.state.lock();
-        state.queues = queues;
-        state.trust = Trust::Good;
+        let series = random();
+        disk::begin(&self.0.keep, series).await?;
+        self.0.state.lock().series = series;
+        self.reload();
+        self.0.state.lock().trust = Trust::Good;
         Ok(())
     }
 }

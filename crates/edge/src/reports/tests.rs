@@ -15,12 +15,12 @@ fn keep(folder: &Path) -> Keep {
     Keep::new(replica)
 }
 
-async fn opened(keep: &Keep) -> Reports {
+fn opened(keep: &Keep) -> Reports {
     let limits = Limits {
         entries: 4,
         ..LIMITS
     };
-    Reports::open(keep.clone(), limits).await.unwrap()
+    Reports::open(keep.clone(), limits)
 }
 
 fn status(name: &str, text: &'static str) -> Statement {
@@ -61,6 +61,16 @@ async fn told(reports: &Reports, all: impl IntoIterator<Item = Statement>) -> Ve
     taken
 }
 
+impl Reports {
+    /// Takes something that never reaches the disk.
+    fn state_push(&self, statement: &Statement) {
+        let mut state = self.0.state.lock();
+        let (queue, key) = (statement.queue(), statement.key());
+        let pushed = state.queues.push(queue, &key, statement.encode());
+        pushed.unwrap();
+    }
+}
+
 /// A session with a hub that says what it has, and what is sent to it.
 fn session(reports: &Reports, has: &[Reported]) -> Vec<Report> {
     reports.end();
@@ -95,14 +105,14 @@ async fn what_was_taken_is_sent_after_a_restart_and_in_its_order() {
     let folder = tempfile::tempdir().unwrap();
     {
         let keep = keep(folder.path());
-        let reports = opened(&keep).await;
+        let reports = opened(&keep);
         let all = [event("a"), event("b"), status("p", "1"), status("p", "2")];
         assert_eq!(told(&reports, all).await, [true; 4]);
         drop(reports);
         keep.close();
     }
     let keep = keep(folder.path());
-    let reports = opened(&keep).await;
+    let reports = opened(&keep);
     assert_eq!(reports.waiting_statuses().len(), 1);
     let mut sent = session(&reports, &[]);
     sent.sort_by_key(|report| report.queue);
@@ -113,7 +123,7 @@ async fn what_was_taken_is_sent_after_a_restart_and_in_its_order() {
 async fn what_the_hub_has_is_forgotten_for_good_and_its_numbers_are_not() {
     let folder = tempfile::tempdir().unwrap();
     let first = keep(folder.path());
-    let reports = opened(&first).await;
+    let reports = opened(&first);
     told(&reports, [event("a"), event("b")]).await;
     let sent = session(&reports, &[]);
     reports.reported(ack(&sent[1]));
@@ -121,10 +131,10 @@ async fn what_the_hub_has_is_forgotten_for_good_and_its_numbers_are_not() {
     drop(reports);
     first.close();
     let again = keep(folder.path());
-    let reports = opened(&again).await;
+    let reports = opened(&again);
     assert_eq!(disk::read(again.reader()).entries, []);
     assert_eq!(session(&reports, &[ack(&sent[1])]), []);
-    let reports = opened(&again).await;
+    let reports = opened(&again);
     told(&reports, [event("c")]).await;
     let later = session(&reports, &[ack(&sent[1])]);
     assert_eq!((later.len(), later[0].number), (1, 3));
@@ -135,12 +145,12 @@ async fn what_the_hub_has_is_forgotten_for_good_and_its_numbers_are_not() {
 async fn what_did_not_reach_the_disk_was_never_taken() {
     let folder = tempfile::tempdir().unwrap();
     let keep = keep(folder.path());
-    let reports = opened(&keep).await;
+    let reports = opened(&keep);
     // Nobody writes: the caller gives up, as if the program were killed.
     let telling = reports.tell(event("a"));
     let waited = tokio::time::timeout(std::time::Duration::from_millis(10), telling);
     assert!(waited.await.is_err());
-    let reports = opened(&keep).await;
+    let reports = opened(&keep);
     assert_eq!(session(&reports, &[]), []);
 }
 
@@ -148,7 +158,7 @@ async fn what_did_not_reach_the_disk_was_never_taken() {
 async fn a_crash_between_two_writes_leaves_the_newer_one() {
     let folder = tempfile::tempdir().unwrap();
     let keep = keep(folder.path());
-    let reports = opened(&keep).await;
+    let reports = opened(&keep);
     told(&reports, [status("p", "1")]).await;
     let sent = session(&reports, &[]);
     let persist = {
@@ -171,16 +181,29 @@ async fn a_crash_between_two_writes_leaves_the_newer_one() {
     .await
     .unwrap();
     assert_eq!(disk::read(keep.reader()).entries.len(), 2);
-    let reports = opened(&keep).await;
-    assert_eq!(disk::read(keep.reader()).entries.len(), 1);
+    let reports = opened(&keep);
     assert_eq!(said(&session(&reports, &[])), [status("p", "2")]);
+    reports.ready().await.unwrap();
+    assert_eq!(disk::read(keep.reader()).entries.len(), 1);
+}
+
+#[tokio::test]
+async fn what_the_disk_refused_is_not_sent_and_the_rest_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = keep(folder.path());
+    let reports = opened(&keep);
+    told(&reports, [event("a")]).await;
+    reports.state_push(&event("b"));
+    assert_eq!(reports.counts().0, 2);
+    reports.reload();
+    assert_eq!(said(&session(&reports, &[])), [event("a")]);
 }
 
 #[tokio::test]
 async fn a_full_queue_refuses_the_newest_and_keeps_the_oldest() {
     let folder = tempfile::tempdir().unwrap();
     let keep = keep(folder.path());
-    let reports = opened(&keep).await;
+    let reports = opened(&keep);
     let all = ["a", "b", "c", "d", "e"].map(event);
     assert_eq!(told(&reports, all).await, [true, true, true, true, false]);
     assert_eq!(
@@ -194,7 +217,7 @@ async fn a_full_queue_refuses_the_newest_and_keeps_the_oldest() {
 async fn a_hub_that_takes_no_reports_gets_none() {
     let folder = tempfile::tempdir().unwrap();
     let keep = keep(folder.path());
-    let reports = opened(&keep).await;
+    let reports = opened(&keep);
     told(&reports, [Statement::Kubelet(Pulse::Alive)]).await;
     reports.begin(Hub::TakesNone);
     for queue in Queue::ALL {
@@ -213,7 +236,7 @@ async fn a_hub_that_takes_no_reports_gets_none() {
 async fn a_disk_that_is_an_old_copy_counts_anew() {
     let folder = tempfile::tempdir().unwrap();
     let keep = keep(folder.path());
-    let reports = opened(&keep).await;
+    let reports = opened(&keep);
     told(&reports, [event("a")]).await;
     let sent = session(&reports, &[]);
     let beyond = Reported {
@@ -231,7 +254,7 @@ async fn a_disk_that_is_an_old_copy_counts_anew() {
 async fn who_waits_for_an_object_hears_when_the_hub_has_it() {
     let folder = tempfile::tempdir().unwrap();
     let keep = keep(folder.path());
-    let reports = opened(&keep).await;
+    let reports = opened(&keep);
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&heard);
     reports.listen(move |key| hears.lock().push(key.to_owned()));

@@ -240,6 +240,12 @@ impl Reports {
         })
     }
 
+    /// Entries of a queue that no newer one replaced.
+    pub fn count(&self, queue: Queue) -> usize {
+        let index = Queue::ALL.iter().position(|known| *known == queue);
+        index.map_or(0, |index| self.lanes[index].len())
+    }
+
     /// Whether something is to go up of this key.
     pub fn waits(&self, queue: Queue, key: &str) -> bool {
         let index = Queue::ALL.iter().position(|known| *known == queue);
