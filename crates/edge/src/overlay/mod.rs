@@ -104,6 +104,7 @@ impl Overlay {
                 overlay.0.state.lock().put(place, about, patch);
             }
         }
+        overlay.turned();
         let acks = Arc::downgrade(&overlay.0);
         reports.listen(move |key| {
             if let Some(shared) = acks.upgrade() {
