@@ -281,7 +281,7 @@ async fn a_token_that_the_cluster_gave_is_given_again_without_a_link_and_no_othe
     let mut world = furnished().await;
     let local = Local::of(&world.nodes[0], "kubelet");
     let mut asks = pod("asks", NODES[0], "one");
-    let token = json!({"serviceAccountToken": {"path": "token", "expirationSeconds": 3607}});
+    let token = json!({"serviceAccountToken": {"path": "token", "audience": "shop"}});
     let volume = json!({"name": "token", "projected": {"sources": [token]}});
     asks["spec"]["volumes"] = json!([volume]);
     let asks = world.driver.create("pods", &asks).await;
@@ -290,7 +290,7 @@ async fn a_token_that_the_cluster_gave_is_given_again_without_a_link_and_no_othe
     let request = |seconds: u64| {
         json!({
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-            "spec": {"expirationSeconds": seconds, "boundObjectRef": {
+            "spec": {"audiences": ["shop"], "expirationSeconds": seconds, "boundObjectRef": {
                 "kind": "Pod", "apiVersion": "v1", "name": "asks", "uid": asks["metadata"]["uid"]
             }}
         })
