@@ -173,16 +173,12 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     tasks.add("reports", reports.clone().run(shutdown.clone()));
     if let LocalApi(Some(listen)) = flags.api.unwrap_or(LocalApi(Some(API))) {
         let overlay = Overlay::new(keep.clone(), reports.clone(), &node, clock.clone());
-        let desk = overlay.map(|overlay| {
-            tasks.add("overlay", overlay.clone().run(shutdown.clone()));
-            let ways = (tunnel.clone(), reports.clone());
-            Desk::new(&node, ways, overlay, times.clone())
-        });
-        if let Some(desk) = &desk {
-            tasks.add("kubelet", desk.clone().run(shutdown));
-        }
+        tasks.add("overlay", overlay.clone().run(shutdown.clone()));
+        let ways = (tunnel.clone(), reports.clone());
+        let desk = Desk::new(&node, ways, overlay, times.clone());
+        tasks.add("kubelet", desk.clone().run(shutdown));
         let local = Local {
-            desk,
+            desk: Some(desk),
             keep: &keep,
             tunnel: tunnel.clone(),
             node: &node,

@@ -149,7 +149,7 @@ impl Desk {
             ""
         };
         let name = ObjectName::new(namespace, &path.name);
-        let about = self.0.overlay.about(kind, &name);
+        let about = self.0.overlay.about(&kind.plural, &name);
         // What waits goes first: what follows waits behind it.
         let waits = |about: &About| self.0.reports.waits(about);
         let joins = about.as_ref().is_some_and(waits);
@@ -272,7 +272,7 @@ impl Desk {
         let (kind, node) = (&entrusted.kind, self.0.node.as_str());
         let object = object(&entrusted)?;
         let own = text(&object["metadata"], "name") == node;
-        let held = self.0.overlay.about(kind, &ObjectName::new("", node));
+        let held = self.0.overlay.about("nodes", &ObjectName::new("", node));
         match (&not_passed, own && held.is_some()) {
             (NotPassed::Offline { .. } | NotPassed::Broke(_), true) => {
                 Err(Status::already_exists(&kind.group, &kind.plural, node))

@@ -16,7 +16,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -55,12 +55,29 @@ struct Shared {
     reports: Reports,
     node: NodeName,
     clock: Clock,
-    nodes: Arc<Kind>,
-    pods: Arc<Kind>,
+    kinds: OnceLock<Kinds>,
     state: Mutex<State>,
     /// Writes are folded one after the other.
     folding: tokio::sync::Mutex<()>,
     turns: watch::Sender<u64>,
+}
+
+/// What is known of the kinds that are written here. It takes memory, so it is made when somebody
+/// writes.
+struct Kinds {
+    nodes: Arc<Kind>,
+    pods: Arc<Kind>,
+}
+
+impl Kinds {
+    fn new() -> Self {
+        let catalog = Catalog::new();
+        let find = |plural| catalog.find("", "v1", plural).expect("it is built in");
+        Self {
+            nodes: find("nodes"),
+            pods: find("pods"),
+        }
+    }
 }
 
 type Place = (Resource, ObjectName);
@@ -83,17 +100,13 @@ struct Entry {
 
 impl Overlay {
     /// What lies over the objects of this node by what waits on its disk.
-    pub fn new(keep: Keep, reports: Reports, node: &NodeName, clock: Clock) -> Option<Self> {
-        let catalog = Catalog::new();
-        let nodes = catalog.find("", "v1", "nodes")?;
-        let pods = catalog.find("", "v1", "pods")?;
+    pub fn new(keep: Keep, reports: Reports, node: &NodeName, clock: Clock) -> Self {
         let overlay = Self(Arc::new(Shared {
             keep,
             reports: reports.clone(),
             node: node.clone(),
             clock,
-            nodes,
-            pods,
+            kinds: OnceLock::new(),
             state: Mutex::default(),
             folding: tokio::sync::Mutex::default(),
             turns: watch::Sender::new(0),
@@ -111,7 +124,7 @@ impl Overlay {
                 Self(shared).settle(key);
             }
         });
-        Some(overlay)
+        overlay
     }
 
     /// Takes away what need not lie there any more, until the shutdown.
@@ -167,10 +180,11 @@ impl Overlay {
     }
 
     /// What an object is reported as: the one that is held under this name.
-    fn about(&self, kind: &Kind, name: &ObjectName) -> Option<About> {
-        let (bytes, _) = self.stored(&(kind.stored_as(), name.clone())).ok()??;
+    fn about(&self, plural: &str, name: &ObjectName) -> Option<About> {
+        let place = (Resource::new("", plural), name.clone());
+        let (bytes, _) = self.stored(&place).ok()??;
         let uid = text(&bytes["metadata"], "uid").into();
-        match &*kind.plural {
+        match plural {
             "nodes" => Some(About::Node { uid }),
             _ if text(&bytes["spec"], "nodeName") != self.0.node.as_str() => None,
             _ => Some(About::Pod {
@@ -211,20 +225,21 @@ impl Overlay {
     }
 
     fn kind(&self, about: &About) -> &Kind {
+        let kinds = self.0.kinds.get_or_init(Kinds::new);
         match about {
-            About::Node { .. } => &self.0.nodes,
-            About::Pod { .. } => &self.0.pods,
+            About::Node { .. } => &kinds.nodes,
+            About::Pod { .. } => &kinds.pods,
         }
     }
 
     fn place(&self, about: &About) -> Place {
-        let name = match about {
-            About::Node { .. } => ObjectName::new("", self.0.node.as_str()),
+        let (plural, name) = match about {
+            About::Node { .. } => ("nodes", ObjectName::new("", self.0.node.as_str())),
             About::Pod {
                 namespace, name, ..
-            } => ObjectName::new(namespace, name),
+            } => ("pods", ObjectName::new(namespace, name)),
         };
-        (self.kind(about).stored_as(), name)
+        (Resource::new("", plural), name)
     }
 
     /// The cluster has what was reported of an object, or never will.

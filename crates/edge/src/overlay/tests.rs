@@ -60,7 +60,7 @@ impl Node {
         let keep = Keep::new(replica);
         let reports = Reports::open(keep.clone(), LIMITS);
         let node = "n1".parse().unwrap();
-        let overlay = Overlay::new(keep.clone(), reports.clone(), &node, clock.clone()).unwrap();
+        let overlay = Overlay::new(keep.clone(), reports.clone(), &node, clock.clone());
         let tasks = writing(&reports);
         let node = Self {
             tasks,
@@ -80,7 +80,7 @@ impl Node {
         self.tasks = writing(&self.reports);
         let (keep, reports) = (self.keep.clone(), self.reports.clone());
         let node = "n1".parse().unwrap();
-        self.overlay = Overlay::new(keep, reports, &node, self.clock.clone()).unwrap();
+        self.overlay = Overlay::new(keep, reports, &node, self.clock.clone());
     }
 
     /// The store has this pod, and the resource is at this version.
@@ -109,8 +109,7 @@ impl Node {
     }
 
     fn about(&self) -> About {
-        let kind = self.overlay.0.pods.clone();
-        self.overlay.about(&kind, &name()).unwrap()
+        self.overlay.about("pods", &name()).unwrap()
     }
 
     async fn write(&self, status: Value) -> Result<Option<Bytes>, Status> {
