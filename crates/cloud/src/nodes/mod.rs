@@ -2,8 +2,9 @@
 //! alive for as long as it has a session here.
 //!
 //! A Node that somebody else made is never touched. Its Lease is kept only for as long as the agent
-//! says that a kubelet renews it on the node: there a renewal costs nothing. When a session is gone the Lease just runs out; a node that
-//! stays away is said not to be ready, as a node controller would.
+//! says that a kubelet renews it on the node: there a renewal costs nothing. When a session is gone
+//! the Lease just runs out; a node that stays away is said not to be ready, as a node controller
+//! would.
 //!
 //! The rules are in [`Roll`] and [`Absence`], without I/O and with the time passed in. [`Register`]
 //! is what sessions tell, [`run`] carries it out.

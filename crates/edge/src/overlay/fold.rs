@@ -113,7 +113,8 @@ mod tests {
             "metadata": {"name": "n", "uid": "u", "resourceVersion": "7", "labels": {"a": "1"}},
             "spec": {"podCIDR": "10.0.0.0/24"},
             "status": {"conditions": [
-                {"type": "Ready", "status": "True"}, {"type": "NetworkUnavailable", "status": "False"}
+                {"type": "Ready", "status": "True"},
+                {"type": "NetworkUnavailable", "status": "False"}
             ]}
         })
     }

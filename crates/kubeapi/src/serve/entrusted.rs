@@ -1,5 +1,5 @@
-//! Requests in the name that an API lends, which whoever is beyond it sees to himself: here or there,
-//! as it must be. Their bodies are taken whole.
+//! Requests in the name that an API lends, which whoever is beyond it sees to himself: here or
+//! there, as it must be. Their bodies are taken whole.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -100,12 +100,16 @@ fn item(depth: u32) -> proptest::prelude::BoxedStrategy<Value> {
     optional.prop_map(collected).boxed()
 }
 
+fn fail(why: BadStrategicPatch) -> proptest::test_runner::TestCaseError {
+    proptest::test_runner::TestCaseError::fail(why.to_string())
+}
+
 proptest! {
     #[test]
     fn a_difference_applied_gives_what_it_was_made_for(before in item(2), after in item(2)) {
         let patch = differs(&before, &after).unwrap_or_else(|| json!({}));
         let made = apply(before.clone(), patch.clone(), &Rules::Item);
-        let made = made.map_err(|why| proptest::test_runner::TestCaseError::fail(why.to_string()))?;
+        let made = made.map_err(fail)?;
         prop_assert_eq!(sorted(&made), sorted(&after), "{}", patch);
         prop_assert!(differs(&after, &after).is_none());
     }
@@ -144,7 +148,7 @@ proptest! {
         let both = composed(&first, &second, &Rules::Item);
         for from in [before, between] {
             let made = apply(from.clone(), both.clone(), &Rules::Item);
-            let made = made.map_err(|why| proptest::test_runner::TestCaseError::fail(why.to_string()))?;
+            let made = made.map_err(fail)?;
             prop_assert_eq!(sorted(&made), sorted(after), "{} {} {}", first, second, both);
         }
     }
