@@ -157,8 +157,9 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     let node = who.node().clone();
     let keep = open(&flags.data_dir, &node, &clock)?;
     let status = Arc::new(Status::default());
+    let reports = Reports::open(keep.clone(), reports::LIMITS);
     let shown = shown(
-        keep.clone(),
+        (keep.clone(), reports.clone()),
         Arc::clone(&status),
         node.to_string(),
         clock.clone(),
@@ -168,7 +169,6 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     let times = Times::new(clock.clone());
     let requests = tasks.crowd("requests", tunnel::REQUESTS_MAX);
     let tunnel = Tunnel::new(requests, times.clone(), Arc::clone(&status));
-    let reports = Reports::open(keep.clone(), reports::LIMITS);
     let shutdown = tasks.shutdown().clone();
     tasks.add("reports", reports.clone().run(shutdown.clone()));
     if let LocalApi(Some(listen)) = flags.api.unwrap_or(LocalApi(Some(API))) {
@@ -404,8 +404,16 @@ fn open(data_dir: &Path, node: &NodeName, clock: &Clock) -> anyhow::Result<Keep>
 }
 
 /// What is shown on the socket.
-fn shown(keep: Keep, status: Arc<Status>, node: String, clock: Clock) -> Shown {
-    let report = move |keep: &Keep| status.report(&node, keep.held(), clock.now());
+fn shown(
+    (keep, reports): (Keep, Reports),
+    status: Arc<Status>,
+    node: String,
+    clock: Clock,
+) -> Shown {
+    let report = move |keep: &Keep| {
+        let report = status.report(&node, keep.held(), clock.now());
+        report.with_reports(reports.status())
+    };
     Arc::new(move |path| match path {
         "/status" => {
             let report = report(&keep);

@@ -21,6 +21,7 @@ use wire::report::statement::About;
 use wire::report::{self, Forget, Limits, Persist, Refused, Statement};
 
 use crate::keep::Keep;
+use crate::status;
 
 /// How much a queue may have. With what is on its way twice for a moment, all of them stay below
 /// the documents that a store takes.
@@ -182,6 +183,17 @@ impl Reports {
     pub fn counts(&self) -> (usize, report::Counts) {
         let state = self.0.state.lock();
         (state.queues.len(), state.queues.counts())
+    }
+
+    /// The same for people.
+    pub fn status(&self) -> status::Reports {
+        let (waiting, counts) = self.counts();
+        status::Reports {
+            waiting,
+            taken: counts.taken,
+            refused: counts.refused,
+            sent_again: counts.sent_again,
+        }
     }
 
     /// What the hub takes, if there is one.
