@@ -11,6 +11,8 @@ use edge::agent::{Agent, Registration};
 use edge::join::{Failed, Home, Hub, Identity, Joining, Plan, Rotation, join_until, plan};
 use edge::keep::Keep;
 use edge::local::{self, Local};
+use edge::overlay::{Desk, Overlay};
+use edge::reports::{self, Reports};
 use edge::status::Status;
 use edge::transport::Transport;
 use edge::tunnel::{self, Tunnel};
@@ -155,8 +157,9 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     let node = who.node().clone();
     let keep = open(&flags.data_dir, &node, &clock)?;
     let status = Arc::new(Status::default());
+    let reports = Reports::open(keep.clone(), reports::LIMITS);
     let shown = shown(
-        keep.clone(),
+        (keep.clone(), reports.clone()),
         Arc::clone(&status),
         node.to_string(),
         clock.clone(),
@@ -166,8 +169,16 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     let times = Times::new(clock.clone());
     let requests = tasks.crowd("requests", tunnel::REQUESTS_MAX);
     let tunnel = Tunnel::new(requests, times.clone(), Arc::clone(&status));
+    let shutdown = tasks.shutdown().clone();
+    tasks.add("reports", reports.clone().run(shutdown.clone()));
     if let LocalApi(Some(listen)) = flags.api.unwrap_or(LocalApi(Some(API))) {
+        let overlay = Overlay::new(keep.clone(), reports.clone(), &node, clock.clone());
+        tasks.add("overlay", overlay.clone().run(shutdown.clone()));
+        let ways = (tunnel.clone(), reports.clone());
+        let desk = Desk::new(&node, ways, overlay, times.clone());
+        tasks.add("kubelet", desk.clone().run(shutdown));
         let local = Local {
+            desk: Some(desk),
             keep: &keep,
             tunnel: tunnel.clone(),
             node: &node,
@@ -194,6 +205,7 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
         transport: flags.transport,
         keep,
         tunnel,
+        reports,
         times,
         status,
         clock,
@@ -254,6 +266,7 @@ struct Life {
     transport: Transport,
     keep: Keep,
     tunnel: Tunnel,
+    reports: Reports,
     times: Times,
     status: Arc<Status>,
     clock: Clock,
@@ -283,6 +296,7 @@ impl Life {
             program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(),
             machine: machine(),
             registration: self.registration,
+            reports: Some(self.reports),
         };
         let renewing = async {
             rotation.run(self.shutdown.clone()).await;
@@ -390,8 +404,16 @@ fn open(data_dir: &Path, node: &NodeName, clock: &Clock) -> anyhow::Result<Keep>
 }
 
 /// What is shown on the socket.
-fn shown(keep: Keep, status: Arc<Status>, node: String, clock: Clock) -> Shown {
-    let report = move |keep: &Keep| status.report(&node, keep.held(), clock.now());
+fn shown(
+    (keep, reports): (Keep, Reports),
+    status: Arc<Status>,
+    node: String,
+    clock: Clock,
+) -> Shown {
+    let report = move |keep: &Keep| {
+        let report = status.report(&node, keep.held(), clock.now());
+        report.with_reports(reports.status())
+    };
     Arc::new(move |path| match path {
         "/status" => {
             let report = report(&keep);

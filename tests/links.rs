@@ -115,6 +115,7 @@ impl Stage {
             program: "test".into(),
             machine: Machine::default(),
             registration: Registration::Elsewhere,
+            reports: None,
         };
         self.tasks.add("agent", agent.run(shutdown));
     }

@@ -137,7 +137,7 @@ pub(crate) fn listed(list: &Value) -> BTreeMap<String, String> {
 }
 
 /// A node with a pod, a config map and a secret that the pod names, and services.
-async fn furnished() -> World {
+pub(crate) async fn furnished() -> World {
     let world = World::started(Plan::default()).await;
     let driver = &world.driver;
     driver.create("configmaps", &config_map("one", "one")).await;

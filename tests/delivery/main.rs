@@ -42,4 +42,5 @@ mod accounts; // what pods on a node may read there
 mod kubectl; //  what people type on a node
 mod components; // programs of Kubernetes on a node
 mod discovery; // what a cluster says of itself, on a node
+mod offline; //  what is written on a node without a link
 mod limits; //   processes that may not have what they ask for

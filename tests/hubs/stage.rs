@@ -162,6 +162,7 @@ impl Stage {
                 arch: "arm64".into(),
             },
             registration,
+            reports: None,
             transport: Default::default(),
         };
         let shutdown = Shutdown::new();

@@ -9,6 +9,7 @@ pub mod discovery; // what the cluster says of its version and kinds -> document
 pub mod sessions; // which node has a session here, and who is woken
 pub mod guest; // a link that was let in -> its hello
 pub mod tunnel; // a stream of a session -> a request to the cluster, and its answer
+pub mod replay; // what nodes report -> the cluster, in their name
 pub mod talk; // a session with a node over a link
 pub mod hub; // what all sessions share: the cluster's objects, views, bells
 pub mod ledger; // how each node is doing

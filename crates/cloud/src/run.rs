@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::info;
 use wire::frame::REGISTER_NODE;
 use wire::join::NodeName;
-use wire::session::{FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Terms};
+use wire::session::{FEATURES, LEASES, PROTOCOL_NEWEST, PROTOCOL_OLDEST, Terms};
 use wire::window::Limits;
 
 use crate::cache;
@@ -33,6 +33,7 @@ use crate::notices::Notice;
 use crate::owners::{Heard, Publisher, Waits};
 use crate::papers;
 use crate::record::{HubTruth, Mode, Recorder, Records, Scribe};
+use crate::replay;
 use crate::serve::{Caller, Service};
 use crate::talk::Desk as _;
 use crate::tunnel::Tunnels;
@@ -265,12 +266,17 @@ impl Ground {
         recorder
     }
 
-    /// Keeps nodes and their leases in the cluster.
+    /// Keeps nodes and their leases in the cluster, and writes what nodes report.
     fn register(&self, tasks: &mut Tasks) {
         let crowd = tasks.crowd("registrations", nodes::REQUESTS_MAX);
         let hub = Arc::clone(&self.hub);
         let registering = nodes::run(hub, self.client.clone(), crowd, self.shutdown.clone());
         tasks.add("register", registering);
+        let crowd = tasks.crowd("reports", replay::WRITERS_MAX);
+        let replay = Arc::clone(self.hub.replay());
+        let with = (crowd, self.clock.clone());
+        let writing = replay.run(self.client.clone(), with, self.shutdown.clone());
+        tasks.add("replay", writing);
     }
 
     /// Lets nodes in.
@@ -282,12 +288,16 @@ impl Ground {
     ) {
         let renewing = Arc::clone(&self.serving).run(self.clock.clone(), self.shutdown.clone());
         add(tasks, "certificate", renewing);
+        let leases = match config.leases {
+            Leases::On => LEASES,
+            Leases::Off => 0,
+        };
         let service = Service {
             hub: self.hub,
             terms: Arc::new(Terms {
                 oldest: PROTOCOL_OLDEST,
                 newest: PROTOCOL_NEWEST,
-                features: FEATURES | REGISTER_NODE,
+                features: FEATURES | REGISTER_NODE | leases,
                 hub: config.name.into(),
                 heartbeat_seconds: HEARTBEAT_SECONDS,
                 window: config.limits.deliveries as u64,

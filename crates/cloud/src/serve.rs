@@ -84,7 +84,7 @@ impl Service {
             }
         };
         let desk = (Arc::clone(&self.hub), bell);
-        let talk = Talk::new(guest, Arc::clone(&node), desk, sender);
+        let talk = Talk::new(guest, Arc::clone(&node), desk, sender).numbered(number);
         Some(Box::new(Session {
             began: self.hub.times().now(),
             service: self,
@@ -203,6 +203,7 @@ where
         hub.sessions().end(node, number);
         hub.owners().lock().ended(node, number);
         hub.register().ended(node, number);
+        hub.replay().ended(node, number);
         let wall = hub.times().clock().wall();
         let words = closed.to_string();
         let end = (closed.label(), words.as_str());

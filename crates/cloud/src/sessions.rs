@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -39,7 +39,7 @@ struct Live {
 #[derive(Debug, Default)]
 pub struct Bell {
     rung: Notify,
-    words: AtomicU8,
+    words: AtomicU16,
 }
 
 /// What a session is woken for.
@@ -61,23 +61,25 @@ pub enum Word {
     Stream = 64,
     /// The documents that the node is to have changed.
     Papers = 128,
+    /// Something that the node reported is done.
+    Reported = 256,
 }
 
 /// The words that were said since the last look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Words(u8);
+pub struct Words(u16);
 
 impl Words {
     /// Whether this one is among them.
     pub fn has(self, word: Word) -> bool {
-        self.0 & word as u8 != 0
+        self.0 & word as u16 != 0
     }
 }
 
 impl Bell {
     /// Wakes the session, now or when it next waits.
     pub fn ring(&self, word: Word) {
-        self.words.fetch_or(word as u8, Ordering::AcqRel);
+        self.words.fetch_or(word as u16, Ordering::AcqRel);
         self.rung.notify_one();
     }
 

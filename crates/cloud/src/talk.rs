@@ -17,12 +17,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use tunnel::{Arrived, Board};
 use wire::documents::Documents;
 use wire::frame::{
-    Bye, Class, Frame, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Said, Weight, frames,
+    Bye, Class, Frame, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Report, Said, Weight, frames,
 };
 use wire::session::{Compared, Ended, Happening, Sender};
 use wire::stream::{self, CHUNK_BYTES_MAX, Side};
 
 use crate::guest::Guest;
+use crate::replay::{Done, Receipt};
 use crate::sessions::{Bell, Word};
 
 /// Bytes of frames that are put into one message: more would keep an urgent word waiting.
@@ -54,6 +55,8 @@ pub trait Desk: Send + Sync + 'static {
     fn documents(&self, node: &str) -> Option<Arc<Documents>>;
     /// Something happened in the session of a node.
     fn happened(&self, node: &Arc<str>, happening: Happening);
+    /// A node reported something. Once that is done the receipt is signed.
+    fn report(&self, from: (&Arc<str>, u64), report: Report, receipt: Receipt) -> Result<(), Bye>;
     /// A node opened a stream.
     fn arrived(&self, node: &Arc<str>, arrived: Arrived);
     /// Bytes of messages that were received and sent.
@@ -136,6 +139,10 @@ pub struct Talk<S, D> {
     gathers: Duration,
     /// The streams, once there was one: most sessions never have any.
     streams: Option<Board>,
+    /// The session's number.
+    number: u64,
+    /// Reports that are done, once there was one.
+    done: Option<Done>,
 }
 
 impl<S, D> Talk<S, D>
@@ -165,7 +172,16 @@ where
             writing: Weight::default(),
             gathers: Duration::ZERO,
             streams: None,
+            number: 0,
+            done: None,
         }
+    }
+
+    /// The same, with its number.
+    #[must_use]
+    pub fn numbered(mut self, number: u64) -> Self {
+        self.number = number;
+        self
     }
 
     /// Goes on until the session is over, or `stop` gives a reason.
@@ -240,6 +256,10 @@ where
         if words.has(Word::Epoch) {
             let words = "the cluster's history is another one";
             return Err(away(Reason::Stopping, words, 1));
+        }
+        if let Some(done) = self.done.as_ref().filter(|_| words.has(Word::Reported)) {
+            let done = std::mem::take(&mut *done.lock());
+            done.into_iter().for_each(|it| self.sender.reported(it));
         }
         if words.has(Word::Progress) {
             self.sender.tell_progress();
@@ -383,6 +403,13 @@ where
         for happening in happenings {
             match happening {
                 Happening::Stream { id, said } => self.take_stream(id, said)?,
+                Happening::Report(report) => {
+                    let receipt =
+                        Receipt::new(&report, self.done.get_or_insert_default(), &self.bell);
+                    let from = (&self.node, self.number);
+                    let taken = self.desk.report(from, report, receipt);
+                    taken.map_err(Closed::SentAway)?;
+                }
                 happening => self.desk.happened(&self.node, happening),
             }
         }

@@ -12,11 +12,12 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
 use wire::frame::{Hello, Machine, REGISTER_NODE, Reason};
-use wire::session::{Ended, FEATURES, PROTOCOL_NEWEST, PROTOCOL_OLDEST};
+use wire::session::{Ended, FEATURES, LEASES, PROTOCOL_NEWEST, PROTOCOL_OLDEST};
 
 use crate::join::{Hub, Identity, not_trusted};
 use crate::keep::Keep;
 use crate::reconnect::{Attempt, Lasted, Reconnect};
+use crate::reports::Reports;
 use crate::status::Status;
 use crate::talk::{Closed, Talk};
 use crate::transport::{Choice, QUIC_TIME_MAX, Transport};
@@ -45,6 +46,8 @@ pub struct Agent {
     pub machine: Machine,
     /// Who registers the node in the cluster.
     pub registration: Registration,
+    /// What the node has to report, if anything is.
+    pub reports: Option<Reports>,
 }
 
 /// Who registers a node in the cluster and keeps its lease alive.
@@ -161,7 +164,8 @@ impl Agent {
         let began = self.times.now();
         Ok(match opened {
             Opened::WebSocket(socket) => {
-                let talk = Talk::new(*socket, hello, &self.keep, beside).with_tunnel(tunnel);
+                let talk = Talk::new(*socket, hello, &self.keep, beside);
+                let talk = talk.with_tunnel(tunnel).with_reports(self.reports.as_ref());
                 let (closed, lasted) = talk.run(stop).await;
                 if closed.is_lost() {
                     choice.websocket_lost();
@@ -169,7 +173,8 @@ impl Agent {
                 (closed, lasted)
             }
             Opened::Quic(socket) => {
-                let talk = Talk::new(*socket, hello, &self.keep, beside).with_tunnel(tunnel);
+                let talk = Talk::new(*socket, hello, &self.keep, beside);
+                let talk = talk.with_tunnel(tunnel).with_reports(self.reports.as_ref());
                 let (closed, lasted) = talk.run(stop).await;
                 if closed.is_lost() {
                     let now = self.times.now();
@@ -192,7 +197,7 @@ impl Agent {
             oldest: PROTOCOL_OLDEST,
             newest: PROTOCOL_NEWEST,
             session,
-            features: FEATURES | self.registration.features(),
+            features: FEATURES | LEASES | self.registration.features(),
             program: self.program.clone(),
             holdings: self.keep.holdings(),
             machine: self.machine.clone(),

@@ -16,13 +16,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use tokio::sync::Notify;
 use tunnel::Board;
 use wire::frame::{
-    Bye, Cause, Class, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Weight, frames,
+    Bye, Cause, Class, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Weight, Welcome,
+    frames,
 };
-use wire::session::{Ended, Receiver, TUNNELS, Task};
+use wire::session::{Ended, LEASES, REPORTS, Receiver, TUNNELS, Task};
 use wire::stream::{self, CHUNK_BYTES_MAX, Side};
 
 use crate::keep::{Begun, Keep, Stored};
 use crate::reconnect::Lasted;
+use crate::reports::{Hub, Reports};
 use crate::status::Status;
 use crate::tunnel::Tunnel;
 
@@ -128,6 +130,8 @@ pub struct Talk<'a, S> {
     woken: Arc<Notify>,
     /// What opens streams.
     tunnel: Option<&'a Tunnel>,
+    /// What the node has to report.
+    reports: Option<&'a Reports>,
 }
 
 type Storing = Pin<Box<dyn Future<Output = (Begun, Result<u64, Refusal>)> + Send>>;
@@ -150,6 +154,7 @@ where
             streams: Board::new(Side::Agent, STREAMS, move || wake.notify_one()),
             woken,
             tunnel: None,
+            reports: None,
             keep,
             times,
             status,
@@ -174,6 +179,13 @@ where
         self
     }
 
+    /// The same, and what the node has to report goes up in it.
+    #[must_use]
+    pub fn with_reports(mut self, reports: Option<&'a Reports>) -> Self {
+        self.reports = reports;
+        self
+    }
+
     /// Goes on until the session is over, or `stop` says so. Says why it ended, and what there was
     /// of it.
     pub async fn run(mut self, stop: impl Future<Output = ()>) -> (Closed, Lasted) {
@@ -185,6 +197,9 @@ where
         self.streams.end(&closed.to_string());
         if let Some(tunnel) = self.tunnel {
             tunnel.end();
+        }
+        if let Some(reports) = self.reports {
+            reports.end();
         }
         let now = self.times.now();
         let lasted = Lasted {
@@ -245,6 +260,7 @@ where
                 Ok(())
             }
             () = self.woken.notified() => Ok(()),
+            () = woken(self.reports) => Ok(()),
             () = self.times.clock().sleep_until(wakes_at) => Ok(()),
         }
     }
@@ -260,7 +276,8 @@ where
         }
         let mut message = Vec::new();
         while message.len() < MESSAGE_BYTES {
-            match self.receiver.next(self.keep, || None, now)? {
+            let report = || self.reports.and_then(Reports::next);
+            match self.receiver.next(self.keep, report, now)? {
                 Some(frame) => {
                     if let Frame::Reject { fault, .. } = &frame {
                         self.status.rejected(*fault);
@@ -355,7 +372,15 @@ where
                     let carries = welcome.features & TUNNELS != 0;
                     tunnel.begin(carries.then(|| self.streams.opener()));
                 }
+                if let Some(reports) = self.reports {
+                    reports.begin(takes(&welcome));
+                }
                 self.queue.extend(Stored::of(Task::Welcome(welcome)));
+            }
+            Task::Reported(reported) => {
+                if let Some(reports) = self.reports {
+                    reports.reported(reported);
+                }
             }
             Task::Stream { id, said } => {
                 let arrived = self.streams.take(id, said).map_err(Ended::from)?;
@@ -377,6 +402,24 @@ where
             self.receiver.listen(self.times.now());
         }
         self.partial = partial;
+    }
+}
+
+/// What a hub that greets so takes of reports.
+fn takes(welcome: &Welcome) -> Hub {
+    match welcome.features & REPORTS {
+        0 => Hub::TakesNone,
+        _ => Hub::Takes {
+            leases: welcome.features & LEASES != 0,
+        },
+    }
+}
+
+/// Waits until there is something to report; for ever if nothing is reported.
+async fn woken(reports: Option<&Reports>) {
+    match reports {
+        Some(reports) => reports.woken().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -5,6 +5,8 @@
 //!
 //! Of two locks the views' is taken first.
 
+mod desk; // what a session asks of it
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,11 +18,9 @@ use object::{Header, ObjectName, Resource, Scope};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, mpsc};
 use tracing::warn;
-use tunnel::Arrived;
-use wire::documents::Documents;
-use wire::frame::{Cause, Hello, Weight};
+use wire::frame::Hello;
 use wire::outbox::Source as _;
-use wire::session::{Happening, Sender};
+use wire::session::Happening;
 
 use crate::cache::{Applied, Cache, Keep, Limits, Relisted, State};
 use crate::epoch::Strangers;
@@ -30,8 +30,8 @@ use crate::nodes::{Leases, Register};
 use crate::notices::{Notice, Notices};
 use crate::owners::Owners;
 use crate::papers::{Papers, role_kinds};
+use crate::replay::Replay;
 use crate::sessions::{Sessions, Word};
-use crate::talk::Desk;
 use crate::tunnel::Tunnels;
 use crate::view::{Changed, Holders, Input, NodeName, Policy, Views};
 use crate::watch::Told;
@@ -65,6 +65,8 @@ pub struct Hub {
     steps_max: usize,
     /// What carries requests of nodes, if anything does.
     tunnels: Option<Tunnels>,
+    /// What nodes report, on its way into the cluster.
+    replay: Arc<Replay>,
     happenings: mpsc::Sender<(Arc<str>, Happening)>,
 }
 
@@ -100,6 +102,7 @@ impl Hub {
             unsaid: AtomicUsize::new(0),
             steps_max,
             tunnels: None,
+            replay: Arc::default(),
             happenings,
         };
         (hub, heard)
@@ -120,6 +123,11 @@ impl Hub {
     /// What carries requests of nodes.
     pub fn tunnels(&self) -> Option<&Tunnels> {
         self.tunnels.as_ref()
+    }
+
+    /// What nodes report, on its way into the cluster.
+    pub fn replay(&self) -> &Arc<Replay> {
+        &self.replay
     }
 
     /// The objects of the cluster.
@@ -422,65 +430,6 @@ impl Hub {
                 }
             }
         }
-    }
-}
-
-impl Desk for Hub {
-    type Source = Cache;
-
-    fn look<T>(&self, look: impl FnOnce(&Cache) -> T) -> T {
-        look(&self.cache.read())
-    }
-
-    /// What the node is to hold. A resource of which bytes are missing here is not named: nothing
-    /// of it is sent before they are there, and nothing ends.
-    fn view(&self, node: &str) -> BTreeMap<Resource, Arc<[Scope]>> {
-        let mut view = self.wanted(node);
-        let cache = self.cache.read();
-        view.retain(|resource, scopes| {
-            keep(resource) == Keep::All
-                || scopes
-                    .iter()
-                    .all(|scope| cache.lacking(resource, scope).is_empty())
-        });
-        view
-    }
-
-    fn documents(&self, node: &str) -> Option<Arc<Documents>> {
-        let accounts = self.views.read().accounts(&NodeName::from(node));
-        Some(self.papers.of(accounts.as_deref()))
-    }
-
-    fn happened(&self, node: &Arc<str>, happening: Happening) {
-        let now = self.times.clock().wall();
-        self.ledger.happened(node, &happening, now);
-        let told = self.happenings.try_send((Arc::clone(node), happening));
-        if told.is_err() {
-            self.ledger.overlooked();
-        }
-    }
-
-    fn arrived(&self, node: &Arc<str>, arrived: Arrived) {
-        match &self.tunnels {
-            Some(tunnels) => tunnels.serve(node, arrived),
-            None => {
-                let words = "this hub takes no requests";
-                arrived.tube.close(Cause::NotServed, words);
-            }
-        }
-    }
-
-    fn carried(&self, node: &str, received: Weight, sent: Weight) {
-        let now = self.times.now();
-        self.ledger.carried(node, (received, sent), now);
-    }
-
-    fn looks(&self, node: &str, sender: &Sender) {
-        self.ledger.looks(node, sender, self.times.clock().wall());
-    }
-
-    fn times(&self) -> &Times {
-        &self.times
     }
 }
 

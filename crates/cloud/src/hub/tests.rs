@@ -5,6 +5,7 @@ use object::{Change, Object, Version};
 
 use super::*;
 use crate::sessions::{Begun, Bell};
+use crate::talk::Desk as _;
 
 fn object(resource: &Resource, name: &str, at: u64, rest: &str) -> Object {
     let text = format!(

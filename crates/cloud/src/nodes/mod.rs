@@ -1,9 +1,10 @@
 //! Nodes in the cluster: an agent that asks for it is registered as a Node, and its Lease is kept
 //! alive for as long as it has a session here.
 //!
-//! A Node that somebody else made is never touched, and neither is its Lease: where a kubelet runs,
-//! the kubelet says whether it lives. When a session is gone the Lease just runs out; a node that
-//! stays away is said not to be ready, as a node controller would.
+//! A Node that somebody else made is never touched. Its Lease is kept only for as long as the agent
+//! says that a kubelet renews it on the node: there a renewal costs nothing. When a session is gone
+//! the Lease just runs out; a node that stays away is said not to be ready, as a node controller
+//! would.
 //!
 //! The rules are in [`Roll`] and [`Absence`], without I/O and with the time passed in. [`Register`]
 //! is what sessions tell, [`run`] carries it out.
@@ -57,7 +58,10 @@ pub enum Registered {
     /// There is none.
     Missing,
     /// One that somebody else made.
-    Foreign,
+    Foreign {
+        /// Its uid.
+        uid: Box<str>,
+    },
     /// One that a hub made.
     Ours {
         /// Its uid.

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tracing::{info, warn};
 use wire::frame::Machine;
+use wire::report::statement::Pulse;
 
 use super::absence::{Absence, Sight};
 use super::roll::Look;
@@ -68,6 +69,17 @@ impl Register {
     pub fn began(&self, node: &NodeName, number: u64, machine: Machine, now: Duration) {
         self.roll.lock().began(node, number, machine, now);
         self.told.notify_one();
+    }
+
+    /// The agent says whether a kubelet on its node lives.
+    pub fn kubelet(&self, node: &NodeName, number: u64, pulse: Pulse, now: Duration) {
+        self.roll.lock().kubelet(node, number, pulse, now);
+        self.told.notify_one();
+    }
+
+    /// Whether leases are kept.
+    pub fn leases(&self) -> Leases {
+        self.leases
     }
 
     /// A session is over.
@@ -163,7 +175,8 @@ fn registered(hub: &Hub, node: &str) -> Registered {
         return Registered::Missing;
     };
     if header.labels.get(MARK).is_none() {
-        return Registered::Foreign;
+        let uid = header.uid.clone();
+        return Registered::Foreign { uid };
     }
     match cache.object(&nodes, &name) {
         Some((header, bytes)) => Registered::Ours {

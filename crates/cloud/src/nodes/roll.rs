@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wire::frame::Machine;
+use wire::report::statement::Pulse;
 
 use super::{Condition, Leases, Registered};
 use crate::sessions::NodeName;
@@ -37,7 +38,10 @@ pub struct Roll {
 #[derive(Debug)]
 struct Entry {
     number: u64,
-    machine: Machine,
+    /// The machine, if the node is registered for its agent.
+    machine: Option<Machine>,
+    /// Whether a kubelet lives there.
+    kubelet: Pulse,
     /// When it is its turn; nothing while something is written for it.
     due: Option<Duration>,
     /// Until when what it says of itself may not be known yet.
@@ -113,10 +117,38 @@ impl Roll {
 
     /// A node that is to be registered has a session.
     pub fn began(&mut self, node: &NodeName, number: u64, machine: Machine, now: Duration) {
+        self.enter(node, (number, Some(machine), Pulse::Stopped), now);
+    }
+
+    /// The agent of a node says whether a kubelet lives there. It says so in each session anew.
+    pub fn kubelet(&mut self, node: &NodeName, number: u64, pulse: Pulse, now: Duration) {
+        let entry = self.entries.get_mut(node);
+        let entry = entry.filter(|entry| entry.number == number);
+        match (entry, pulse) {
+            (Some(entry), Pulse::Stopped) if entry.machine.is_none() => self.remove(node),
+            (Some(entry), _) => {
+                entry.kubelet = pulse;
+                // Something may be written for it just now: then its turn comes after that.
+                if entry.due.is_some() {
+                    self.at(node, now);
+                }
+            }
+            (None, Pulse::Alive) => self.enter(node, (number, None, pulse), now),
+            (None, Pulse::Stopped) => {}
+        }
+    }
+
+    fn enter(
+        &mut self,
+        node: &NodeName,
+        (number, machine, kubelet): (u64, Option<Machine>, Pulse),
+        now: Duration,
+    ) {
         self.remove(node);
         let entry = Entry {
             number,
             machine,
+            kubelet,
             due: None,
             told_until: Duration::ZERO,
             lease: Lease::There,
@@ -203,18 +235,31 @@ impl Roll {
         entry.due = None;
         let step = match (look.registered, self.leases) {
             (Registered::Unknown, _) => return Err(now + AGAIN),
-            (Registered::Missing, _) => Step::Register(entry.machine.clone()),
-            (Registered::Foreign, _) | (Registered::Ours { .. }, Leases::Off) => {
+            (Registered::Missing, _) => match &entry.machine {
+                Some(machine) => Step::Register(machine.clone()),
+                None => return Err(now + AGAIN),
+            },
+            (Registered::Ours { .. } | Registered::Foreign { .. }, Leases::Off) => {
+                return Err(slot(node, now));
+            }
+            (Registered::Foreign { .. }, _) if entry.kubelet == Pulse::Stopped => {
                 return Err(slot(node, now));
             }
             _ if look.silent_for > SILENCE_MAX => return Err(now + AGAIN),
+            // What a kubelet's Node says of itself, the kubelet says.
             (Registered::Ours { condition, .. }, _)
-                if condition == Condition::NotReady && now >= entry.told_until =>
+                if entry.machine.is_some()
+                    && condition == Condition::NotReady
+                    && now >= entry.told_until =>
             {
                 Step::Ready
             }
-            (Registered::Ours { uid, .. }, _) if entry.lease == Lease::Missing => Step::Lease(uid),
-            (Registered::Ours { .. }, _) => Step::Renew,
+            (Registered::Ours { uid, .. } | Registered::Foreign { uid }, _)
+                if entry.lease == Lease::Missing =>
+            {
+                Step::Lease(uid)
+            }
+            (Registered::Ours { .. } | Registered::Foreign { .. }, _) => Step::Renew,
         };
         Ok(Task {
             node: Arc::clone(node),

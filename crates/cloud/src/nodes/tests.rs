@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 use wire::frame::Machine;
+use wire::report::statement::Pulse;
 
 use super::absence::{AWAY_MAX, Absence, Sight};
 use super::roll::{Look, PERIOD, SILENCE_MAX};
@@ -31,6 +32,10 @@ fn is(registered: Registered) -> Look {
         registered,
         silent_for: Duration::ZERO,
     }
+}
+
+fn foreign() -> Look {
+    is(Registered::Foreign { uid: "k".into() })
 }
 
 fn begun(leases: Leases) -> (Roll, NodeName) {
@@ -77,7 +82,7 @@ fn a_node_of_somebody_else_is_left_alone() {
     let (mut roll, _) = begun(Leases::On);
     let mut now = Duration::ZERO;
     for _ in 0..10 {
-        now = wait(&mut roll, &is(Registered::Foreign), now);
+        now = wait(&mut roll, &foreign(), now);
     }
     // Nor is one made while it is not known whether there is one.
     for _ in 0..10 {
@@ -230,4 +235,45 @@ fn what_a_machine_claims_is_no_label_if_it_cannot_be_one() {
     assert_eq!(labels("", &long)["kubernetes.io/hostname"], Value::Null);
     let lease: Value = serde_json::from_slice(&text::lease("n", "u", now)).unwrap();
     assert_eq!(lease["spec"]["renewTime"], "2026-01-01T12:00:00.250000Z");
+}
+
+#[test]
+fn the_lease_of_a_kubelet_is_renewed_while_it_lives_and_its_node_is_left_alone() {
+    let (mut roll, node) = (Roll::new(Leases::On), NodeName::from("n"));
+    roll.kubelet(&node, 1, Pulse::Stopped, Duration::ZERO);
+    assert!(roll.is_empty());
+    roll.kubelet(&node, 1, Pulse::Alive, Duration::ZERO);
+    // Without a Node there is no lease, and none is made.
+    let now = wait(&mut roll, &is(Registered::Missing), Duration::ZERO);
+    let task = step(&mut roll, &foreign(), now);
+    assert_eq!(task.step, Step::Renew);
+    roll.done(&task, Outcome::Missing, now);
+    let task = step(&mut roll, &foreign(), now);
+    assert_eq!(task.step, Step::Lease("k".into()));
+    roll.done(&task, Outcome::Done, now);
+    let now = wait(&mut roll, &foreign(), now);
+    let silent = Look {
+        silent_for: SILENCE_MAX + seconds(1),
+        ..foreign()
+    };
+    let now = wait(&mut roll, &silent, now);
+    assert_eq!(step(&mut roll, &foreign(), now).step, Step::Renew);
+    roll.kubelet(&node, 1, Pulse::Stopped, now);
+    assert!(roll.is_empty());
+}
+
+#[test]
+fn what_an_older_session_said_of_a_kubelet_goes_with_it() {
+    let (mut roll, node) = (Roll::new(Leases::On), NodeName::from("n"));
+    roll.kubelet(&node, 1, Pulse::Alive, Duration::ZERO);
+    roll.ended(&node, 1);
+    assert!(roll.is_empty());
+    let (mut roll, node) = begun(Leases::On);
+    roll.kubelet(&node, 1, Pulse::Alive, Duration::ZERO);
+    assert_eq!(
+        step(&mut roll, &foreign(), Duration::ZERO).step,
+        Step::Renew
+    );
+    roll.began(&node, 2, Machine::default(), Duration::ZERO);
+    wait(&mut roll, &foreign(), Duration::ZERO);
 }

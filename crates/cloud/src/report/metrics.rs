@@ -186,6 +186,12 @@ impl HubReport {
         );
         let by_outcome = self.tunnelled.iter().map(|(what, count)| (*what, *count));
         all.each(Kind::Counter, tunnelled, "outcome", by_outcome);
+        let reported = (
+            "holdfast_hub_reports_total",
+            "What nodes reported to be written into the cluster, by what became of it.",
+        );
+        let by_outcome = self.reported.iter().map(|(what, count)| (*what, *count));
+        all.each(Kind::Counter, reported, "outcome", by_outcome);
         let overlooked = (
             "holdfast_hub_overlooked_total",
             "Happenings that there was no room to see to.",

@@ -48,6 +48,8 @@ pub struct HubReport {
     pub tunnels: usize,
     /// Requests of nodes so far, by what became of them.
     pub tunnelled: BTreeMap<&'static str, u64>,
+    /// What nodes reported so far, by what became of it.
+    pub reported: BTreeMap<&'static str, u64>,
     /// The resources that are followed.
     pub resources: Vec<ResourceReport>,
     /// The nodes that came.
@@ -145,6 +147,7 @@ impl Hub {
             },
             tunnels: self.tunnels().map_or(0, Tunnels::open),
             tunnelled: self.tunnels().map(Tunnels::outcomes).unwrap_or_default(),
+            reported: self.replay().outcomes(),
             sessions: self.sessions().len(),
             session_ends: self.ledger().ends(),
             overlooked: self.ledger().overlooked_count(),
@@ -228,6 +231,7 @@ impl HubReport {
             waits_for: Some(waits_for),
             tunnels: 0,
             tunnelled: BTreeMap::new(),
+            reported: BTreeMap::new(),
             sessions: 0,
             session_ends: BTreeMap::new(),
             totals: Totals::default(),

@@ -8,6 +8,7 @@
 mod stage;
 mod identity; // who asks, as the cluster sees it
 mod link;
+mod replay; // what nodes report, in the cluster
 mod mirror;
 
 use std::time::Duration;

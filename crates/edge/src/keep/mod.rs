@@ -79,7 +79,7 @@ impl Stored {
             }),
             // Nothing was delivered yet: this comes first.
             Task::Welcome(welcome) if welcome.features & RESUMES == 0 => Some(Self::NothingStaged),
-            // Nothing is reported and no stream is open yet.
+            // The loop of the session sees to these.
             Task::Reported(_) | Task::Stream { .. } | Task::Welcome(_) => None,
         }
     }
@@ -251,6 +251,13 @@ impl Keep {
         let bytes = Bytes::from(number.to_string());
         self.replica.put_document(SESSION, Some(bytes)).await?;
         Ok(number)
+    }
+
+    /// Keeps a document of the node's own, or takes it away.
+    pub(crate) async fn put_own(&self, name: &str, bytes: Option<Bytes>) -> Result<(), Refusal> {
+        assert!(!name.starts_with(OF_HUBS), "{name} is a hub's");
+        self.replica.put_document(name, bytes).await?;
+        Ok(())
     }
 
     /// Stores what a session hands on, in its order. Returns the number that is stored by that.

@@ -1,19 +1,24 @@
 //! What is not answered on the node -> the tunnel. Without a link it is refused, and it is said
 //! since when there is none.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, HeaderMap};
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use jiff::Timestamp;
 use kubeapi::Status;
-use kubeapi::serve::{Beyond, Name, Passing};
+use kubeapi::read::Overlay;
+use kubeapi::request::ResourcePath;
+use kubeapi::serve::{Beyond, Entrusted, Name, Passing, Seeing};
 use kubeapi::who::User;
 use kubeapi::who::user::LOCAL_ADMINS;
 use wire::join::NodeName;
 
 use super::copies::Copies;
 use super::rights::user_of;
+use crate::overlay::Desk;
 use crate::tunnel::{NotPassed, Tunnel};
 
 /// When a client is to come again that was not let through. Clients of Kubernetes try ten times
@@ -26,14 +31,21 @@ pub(super) struct Gate {
     /// The node as a user of its cluster.
     user: String,
     copies: Copies,
+    /// What sees to the node's own writes.
+    desk: Option<Desk>,
 }
 
 impl Gate {
-    pub(super) fn new(tunnel: Tunnel, node: &NodeName, copies: Copies) -> Self {
+    pub(super) fn new(
+        tunnel: Tunnel,
+        node: &NodeName,
+        (copies, desk): (Copies, Option<Desk>),
+    ) -> Self {
         Self {
             tunnel,
             user: user_of(node),
             copies,
+            desk,
         }
     }
 }
@@ -66,6 +78,25 @@ impl Beyond for Gate {
     fn kept(&self, name: &str) -> Option<Bytes> {
         self.copies.get(name)
     }
+
+    fn sees_to(&self, method: &Method, path: &ResourcePath) -> bool {
+        let desk = self.desk.as_ref();
+        desk.is_some_and(|desk| desk.sees_to(method, path))
+    }
+
+    fn see_to(&self, entrusted: Entrusted) -> Seeing<'_> {
+        Box::pin(async move {
+            match &self.desk {
+                Some(desk) => desk.see_to(entrusted).await,
+                None => Err(Status::method_not_allowed()),
+            }
+        })
+    }
+
+    fn overlay(&self) -> Option<Arc<dyn Overlay>> {
+        let desk = self.desk.as_ref()?;
+        Some(Arc::new(desk.overlay().clone()))
+    }
 }
 
 impl Gate {
@@ -89,7 +120,7 @@ fn keeps_its_token(headers: &HeaderMap) -> bool {
 }
 
 /// What a client is told whose request did not get through.
-fn refused(why: NotPassed) -> Status {
+pub(crate) fn refused(why: NotPassed) -> Status {
     match why {
         NotPassed::Offline { since } => offline(since),
         NotPassed::Busy => {
@@ -112,7 +143,7 @@ fn offline(since: Option<Timestamp>) -> Status {
         Some(since) => format!("the cluster cannot be reached since {since:.0}"),
         None => "the cluster was not reached since this node started".to_owned(),
     };
-    let message = format!("{since}; this node answers what it holds, and nothing can be written");
+    let message = format!("{since}; this node answers what it holds, and this cannot be written");
     Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS)
 }
 

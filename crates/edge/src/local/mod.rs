@@ -22,9 +22,11 @@ use tracing::{error, info};
 use wire::join::NodeName;
 
 use crate::keep::{Keep, TOLD};
+use crate::overlay::Desk;
 use crate::tunnel::Tunnel;
 use copies::Copies;
 use gate::Gate;
+pub(crate) use gate::refused;
 use identity::Identity;
 use papers::Rights;
 
@@ -51,6 +53,8 @@ pub struct Local<'a> {
     pub keep: &'a Keep,
     /// The way to the cluster.
     pub tunnel: Tunnel,
+    /// What sees to the node's own writes, with or without a link.
+    pub desk: Option<Desk>,
     /// The node.
     pub node: &'a NodeName,
     /// Where everything of the node is kept. It must be locked by us.
@@ -81,6 +85,7 @@ impl Local<'_> {
         let resting = Resting {
             keep: self.keep.clone(),
             tunnel: self.tunnel,
+            desk: self.desk,
             node: self.node.clone(),
             data_dir: self.data_dir.to_owned(),
             address,
@@ -111,6 +116,7 @@ impl Local<'_> {
 struct Resting {
     keep: Keep,
     tunnel: Tunnel,
+    desk: Option<Desk>,
     node: NodeName,
     data_dir: PathBuf,
     address: SocketAddr,
@@ -178,7 +184,8 @@ impl Resting {
 
     fn api(&self, address: SocketAddr, rights: &Rights, shutdown: &Shutdown) -> Arc<Api> {
         let copies = Copies::new(&self.data_dir, &self.clock);
-        let gate = Gate::new(self.tunnel.clone(), &self.node, copies);
+        let beside = (copies, self.desk.clone());
+        let gate = Gate::new(self.tunnel.clone(), &self.node, beside);
         let told = Told::new(self.keep.reader().clone(), TOLD);
         Api::new(Parts {
             reader: self.keep.reader().clone(),

@@ -95,6 +95,21 @@ impl Report {
         );
         let by_outcome = self.tunnelled.iter().map(|(what, count)| (*what, *count));
         all.each(Kind::Counter, tunnelled, "outcome", by_outcome);
+        let waiting = (
+            "holdfast_agent_reports_waiting",
+            "What was written on the node and is not in the cluster yet.",
+        );
+        all.one(Kind::Gauge, waiting, self.reports.waiting as u64);
+        let reports = (
+            "holdfast_agent_reports_total",
+            "What was written on the node for the cluster: taken, refused, sent again.",
+        );
+        let counts = [
+            ("taken", self.reports.taken),
+            ("refused", self.reports.refused),
+            ("again", self.reports.sent_again),
+        ];
+        all.each(Kind::Counter, reports, "what", counts);
     }
 
     /// What is held.

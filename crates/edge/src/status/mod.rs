@@ -95,8 +95,24 @@ pub struct Report {
     pub waiting: usize,
     /// Requests to the cluster, by what became of them.
     pub tunnelled: BTreeMap<&'static str, u64>,
+    /// What is written on the node and not in the cluster yet.
+    pub reports: Reports,
     /// What is held, resource by resource.
     pub resources: Vec<Held>,
+}
+
+/// What became of what was written on the node for the cluster.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reports {
+    /// It waits to be reported.
+    pub waiting: usize,
+    /// It was taken.
+    pub taken: u64,
+    /// It was refused: there was no room, or it was too large.
+    pub refused: u64,
+    /// It was sent again, since the link broke before the hub had it.
+    pub sent_again: u64,
 }
 
 /// What is held of a resource.
@@ -224,8 +240,18 @@ impl Status {
             rejected: notes.rejected.clone(),
             waiting: notes.waiting,
             tunnelled: notes.tunnelled.clone(),
+            reports: Reports::default(),
             resources,
         }
+    }
+}
+
+impl Report {
+    /// The same with what waits to be reported.
+    #[must_use]
+    pub fn with_reports(mut self, reports: Reports) -> Self {
+        self.reports = reports;
+        self
     }
 }
 

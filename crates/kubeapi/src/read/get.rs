@@ -1,29 +1,15 @@
 //! One object by name.
 
 use bytes::Bytes;
-use jiff::Timestamp;
 use object::ObjectName;
 use object::select::Selector;
 use store::{At, Extent, Part, Range, Reader, Want};
 
 use super::options::{Freshness, get_freshness};
-use super::{refused, unreadable, wait_until};
+use super::{Overlay, refused, unreadable, wait_until};
 use crate::Status;
 use crate::catalog::Kind;
-use crate::read::encode::Encoder;
 use crate::request::{Query, ResourcePath};
-
-/// Answers a get.
-pub async fn get(
-    reader: &Reader,
-    encoder: &Encoder,
-    path: &ResourcePath,
-    query: &Query,
-    now: Timestamp,
-) -> Result<Bytes, Status> {
-    let bytes = stored(reader, &encoder.kind, path, query).await?;
-    encoder.object(&bytes, now)
-}
 
 /// The object that a path names, as new as the query asks for.
 pub async fn stored(
@@ -44,6 +30,19 @@ pub async fn stored(
         wait_until(reader, &want.resource, &version).await?;
     }
     find(reader, kind, path)
+}
+
+/// The object as it is shown: where something lies over it, at the version of its resource.
+pub fn shown(
+    reader: &Reader,
+    kind: &Kind,
+    path: &ResourcePath,
+    (overlay, bytes): (&dyn Overlay, Bytes),
+) -> Bytes {
+    let resource = kind.stored_as();
+    let at = reader.version(&resource);
+    let shown = at.and_then(|at| overlay.shown(&resource, &name(kind, path), (&bytes, &at)));
+    shown.unwrap_or(bytes)
 }
 
 /// Whether a get is answered from what is held: what is there is there, and where a scope covers

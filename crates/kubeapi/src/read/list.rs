@@ -1,13 +1,16 @@
 //! Lists: a page of rows at one version, encoded piece by piece while the client reads.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use jiff::Timestamp;
+use object::Resource;
 use store::{Ahead, At, Page, Part, Range, Reader, Refused, Want};
 
 use super::encode::Encoder;
 use super::options::{Freshness, ListOptions};
 use super::token::Token;
-use super::{refused, unreadable, wait_for};
+use super::{Overlay, refused, unreadable, wait_for};
 use crate::Status;
 use crate::catalog::Kind;
 use crate::table::ListMeta;
@@ -23,6 +26,8 @@ pub struct Listing {
     now: Timestamp,
     sent: usize,
     state: State,
+    overlay: Option<Arc<dyn Overlay>>,
+    resource: Resource,
 }
 
 #[derive(PartialEq)]
@@ -80,6 +85,8 @@ pub async fn list(
         now,
         sent: 0,
         state: State::Head,
+        overlay: None,
+        resource: want.resource.clone(),
     })
 }
 
@@ -138,6 +145,13 @@ fn listed_in(want: &Want) -> String {
 }
 
 impl Listing {
+    /// The same with what lies over its objects.
+    #[must_use]
+    pub fn over(mut self, overlay: Option<Arc<dyn Overlay>>) -> Self {
+        self.overlay = overlay;
+        self
+    }
+
     /// The next piece; nothing after the last.
     pub fn next_piece(&mut self) -> Result<Option<Bytes>, Status> {
         if self.state == State::Done {
@@ -156,6 +170,15 @@ impl Listing {
             self.state = State::Items;
         }
         let (page, sent) = (&self.page, &mut self.sent);
+        let (overlay, resource) = (self.overlay.as_deref(), &self.resource);
+        let shown = |number: usize, bytes: Bytes| {
+            let name = &page.rows[number].header.name;
+            let over = |overlay: &dyn Overlay| {
+                let at = (&bytes, &page.version);
+                overlay.shown(resource, name, at)
+            };
+            overlay.and_then(over).unwrap_or(bytes)
+        };
         let mut ahead = Ahead::default();
         let mut items = std::iter::from_fn(|| {
             let number = *sent;
@@ -163,7 +186,7 @@ impl Listing {
             *sent += 1;
             Some(
                 page.read(number, &mut ahead)
-                    .map(|bytes| (number, bytes))
+                    .map(|bytes| (number, shown(number, bytes)))
                     .map_err(|why| unreadable(why.into())),
             )
         });

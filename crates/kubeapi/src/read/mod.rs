@@ -5,9 +5,12 @@ pub mod question; // what is asked for -> what the store is asked
 pub mod options; // resourceVersion, match, limit, continue: what is legal and what it means
 pub mod token; // where a list goes on
 pub mod encode; // an object, a list, an event -> bytes, in the form that was asked for
+mod overlay; // what is shown otherwise than it is stored
 pub mod get;
 pub mod list;
 pub mod watch;
+
+pub use overlay::Overlay;
 
 use object::{Resource, Version};
 use store::{ReadFailed, Reader, Refused, Want};

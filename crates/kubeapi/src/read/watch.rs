@@ -13,7 +13,7 @@ use store::{Ahead, At, Ended, Event, Page, Part, Reader, Refused, Row, Step, Wan
 
 use super::encode::{Bookmark, Encoder, EventKind, error_event};
 use super::options::{Start, WatchOptions};
-use super::{refused, unreadable, wait_for};
+use super::{Overlay, refused, unreadable, wait_for};
 use crate::Status;
 use crate::table::Headings;
 
@@ -45,6 +45,7 @@ pub struct Watching {
     /// Set once and kept: to set a timer for each event would cost more than the event.
     alarm: Option<(Instant, Signal)>,
     stop: Option<Signal>,
+    over: Option<Over>,
 }
 
 /// Something that will be said once.
@@ -72,6 +73,43 @@ pub struct Surroundings {
     pub shutdown: Shutdown,
     /// A number from 0 to 1 that spreads ends and bookmarks in time.
     pub spread: f64,
+    /// What is shown otherwise than it is stored.
+    pub overlay: Option<Arc<dyn Overlay>>,
+}
+
+/// What lies over the objects of a watch, and how much of it was sent.
+struct Over {
+    overlay: Arc<dyn Overlay>,
+    turns: tokio::sync::watch::Receiver<u64>,
+    /// The last turn that was sent.
+    sent: u64,
+}
+
+impl Over {
+    /// A watch that begins with what there is shows it so. One that goes on from a version is sent
+    /// all of it: what it was shown before, nobody knows.
+    fn new(overlay: Arc<dyn Overlay>, start: &Start) -> Self {
+        let turns = overlay.turns();
+        let sent = match start {
+            Start::State(_) => *turns.borrow(),
+            Start::After(_) | Start::Now => 0,
+        };
+        Self {
+            overlay,
+            turns,
+            sent,
+        }
+    }
+
+    /// Waits for the next turn.
+    async fn turned(over: Option<&mut Self>) {
+        if let Some(over) = over
+            && over.turns.changed().await.is_ok()
+        {
+            return;
+        }
+        std::future::pending().await
+    }
 }
 
 /// Starts a watch.
@@ -108,6 +146,8 @@ pub async fn watch(
             (now.ok_or_else(|| refused(Refused::NotCovered))?, None)
         }
     };
+    let over = around.overlay.clone();
+    let over = over.map(|overlay| Over::new(overlay, &options.start));
     let watch = match reader.watch(&want, &from) {
         Ok(watch) => watch,
         Err(Refused::TooOld { asked, floor }) => {
@@ -138,6 +178,7 @@ pub async fn watch(
         done: false,
         alarm: None,
         stop: None,
+        over,
     })))
 }
 
@@ -179,6 +220,9 @@ impl Watching {
                 Err(why) => return Err(ended(why)),
             }
         };
+        if let Some(bytes) = self.overlaid(&progress)? {
+            return Ok(Turn::Send(bytes));
+        }
         let now = self.clock.now();
         let over = now >= self.end_at;
         if self.bookmarks && (over || now >= self.bookmark_at) {
@@ -223,7 +267,56 @@ impl Watching {
             () = self.watch.changed() => {}
             () = alarm => self.alarm = None,
             () = stop => self.stop = None,
+            () = Over::turned(self.over.as_mut()) => {}
         }
+    }
+
+    /// Objects that came to be shown otherwise since it was last said, as MODIFIED at the version
+    /// that the watch has reached: the one exception to versions that only increase.
+    fn overlaid(&mut self, at: &Version) -> Result<Option<Bytes>, Status> {
+        let Some(over) = &mut self.over else {
+            return Ok(None);
+        };
+        let turn = *over.turns.borrow_and_update();
+        if turn == over.sent {
+            return Ok(None);
+        }
+        let resource = &self.want.resource;
+        let names = over.overlay.changed(resource, over.sent);
+        over.sent = turn;
+        let overlay = Arc::clone(&over.overlay);
+        let mut out = Vec::new();
+        for name in names {
+            let Some(row) = self.reader.row(resource, &name) else {
+                continue;
+            };
+            let selected =
+                self.want.range.contains(&row.header) && self.want.selector.matches(&row.header);
+            // What is newer than the watch comes as an event, with what lies over it.
+            if !selected || row.header.version > *at {
+                continue;
+            }
+            let object = self.reader.object(resource, &name).map_err(unreadable)?;
+            let Some(object) = object.filter(|it| it.header.version == row.header.version) else {
+                continue;
+            };
+            let shown = overlay.shown(resource, &name, (&object.bytes, at));
+            let bytes = shown.unwrap_or(object.bytes);
+            let headings = std::mem::replace(&mut self.headings, Headings::Omitted);
+            let now = self.clock.wall();
+            out.extend(
+                self.encoder
+                    .event(EventKind::Modified, &bytes, headings, now)?,
+            );
+        }
+        Ok(Some(out.into()).filter(|out: &Bytes| !out.is_empty()))
+    }
+
+    /// What lies over an object, if anything does.
+    fn over(&self, row: &Row) -> Option<Arc<dyn Overlay>> {
+        let over = &self.over.as_ref()?.overlay;
+        let covers = over.covers(&self.want.resource, &row.header.name);
+        covers.then(|| Arc::clone(over))
     }
 
     /// ADDED for what was there, then the bookmark that ends it.
@@ -236,7 +329,13 @@ impl Watching {
         let mut ahead = Ahead::default();
         while out.len() < PIECE_BYTES && initial.sent < initial.page.rows.len() {
             let bytes = initial.page.read(initial.sent, &mut ahead);
-            let bytes = bytes.map_err(|why| unreadable(why.into()))?;
+            let mut bytes = bytes.map_err(|why| unreadable(why.into()))?;
+            if let Some(over) = &self.over {
+                let name = &initial.page.rows[initial.sent].header.name;
+                let at = (&bytes, &initial.page.version);
+                let shown = over.overlay.shown(&self.want.resource, name, at);
+                bytes = shown.unwrap_or(bytes);
+            }
             initial.sent += 1;
             let headings = std::mem::replace(&mut self.headings, Headings::Omitted);
             out.extend(
@@ -298,21 +397,26 @@ impl Watching {
         };
         self.sent.clone_from(&event.version);
         let headings = std::mem::replace(&mut self.headings, Headings::Omitted);
+        let over = self.over(row);
         let make = || {
+            let resource = &self.want.resource;
             let bytes = self
                 .reader
-                .event_bytes(&self.want.resource, event, row)
+                .event_bytes(resource, event, row)
                 .map_err(unreadable)?;
-            let bytes = match kind {
+            let bytes = match (kind, &over) {
                 // What went is shown as it was, at the version at which it went.
-                EventKind::Deleted => splice::with_version(&bytes, &event.version)
+                (EventKind::Deleted, _) => splice::with_version(&bytes, &event.version)
                     .map_err(|error| Status::internal(error.to_string()))?,
-                EventKind::Added | EventKind::Modified => bytes,
+                (_, None) => bytes,
+                (_, Some(over)) => over
+                    .shown(resource, &row.header.name, (&bytes, &event.version))
+                    .unwrap_or(bytes),
             };
             self.encoder
                 .event(kind, &bytes, headings, self.clock.wall())
         };
-        match self.encoder.is_plain() {
+        match self.encoder.is_plain() && over.is_none() {
             true => event.encoded(kind as usize, make).map(Some),
             false => make().map(Some),
         }

@@ -15,12 +15,13 @@ use store::Extent;
 
 use super::answer::Answer;
 use super::connection::Peer;
+use super::entrusted::{self, Entrusted, Seeing};
 use super::objects::Subject;
 use super::payload::Payload;
 use super::route::{self, Asked, accept, is_watch};
 use super::{Api, identity, objects, papers, paths, schemas, shape};
 use crate::Status;
-use crate::read::{get, list, question};
+use crate::read::{Overlay, get, list, question};
 use crate::request::{Form, Query, ResourcePath, Shape, Target};
 use crate::who::User;
 use crate::who::impersonate::Wanted;
@@ -46,6 +47,19 @@ pub trait Beyond: Send + Sync + 'static {
     fn keep(&self, name: &str, bytes: Bytes);
     /// What was kept under a name, if it is still there.
     fn kept(&self, name: &str) -> Option<Bytes>;
+    /// Whether a request in the lent name is seen to by [`Beyond::see_to`]: here or there, as it
+    /// must be. Whoever says so takes its body whole.
+    fn sees_to(&self, _: &Method, _: &ResourcePath) -> bool {
+        false
+    }
+    /// Sees to a request.
+    fn see_to(&self, _: Entrusted) -> Seeing<'_> {
+        Box::pin(async { Err(Status::method_not_allowed()) })
+    }
+    /// What is shown otherwise than it is stored, if anything ever is.
+    fn overlay(&self) -> Option<Arc<dyn Overlay>> {
+        None
+    }
 }
 
 /// In whose name a request is passed on.
@@ -120,6 +134,11 @@ pub(super) async fn answer(
         Found::Poorer(reading) => Some(reading),
         Found::Nothing => None,
     };
+    if let (Caller::Known(user), None) = (&caller, &poorer)
+        && let Some(matter) = entrusted::matter(api, &**beyond, (user, &request))?
+    {
+        return entrusted::answer(api, &**beyond, matter, request).await;
+    }
     let schemas = schemas::Question::of(&request);
     let passed = pass(api, &**beyond, &caller, request).await;
     match (passed, poorer) {

@@ -13,6 +13,7 @@ mod paths; // health, version, discovery, schemas, keys
 mod papers; // what a cluster elsewhere says of itself -> version and discovery
 mod schemas; // what a cluster elsewhere says of its schemas -> copies for later
 mod beyond; // what is not answered here -> where it is
+mod entrusted; // what is seen to beside: here or there
 mod reviews; // questions that are asked as objects
 mod answer; // an answer -> an HTTP response
 mod gzip; // pieces -> fewer bytes
@@ -27,12 +28,14 @@ use parking_lot::RwLock;
 use store::Reader;
 
 use crate::catalog::Catalog;
+use crate::read::Overlay;
 use crate::who::Authorizer;
 use crate::who::token::Verifying;
 use crate::write::order::Writes;
 
 pub use beyond::{Beyond, Name, Passing};
 pub use connection::serve;
+pub use entrusted::{Entrusted, Seeing, Seen};
 pub use feed::{FeedFailed, Feeds};
 pub use limits::Limits;
 pub use schemas::KEPT_BYTES_MAX;
@@ -82,6 +85,11 @@ impl Api {
             counter: AtomicU64::new(0),
             parts,
         })
+    }
+
+    /// What is shown otherwise than it is stored.
+    fn overlay(&self) -> Option<Arc<dyn Overlay>> {
+        self.beyond.as_ref().and_then(|beyond| beyond.overlay())
     }
 
     /// A number from 0 to 1 that spreads things in time. It need not be secret, only even.

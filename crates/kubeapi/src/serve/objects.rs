@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method};
 use hyper::body::Incoming;
@@ -102,7 +103,7 @@ pub(super) async fn read(
         return part(api, &encoder, path, query).await;
     }
     if !path.name.is_empty() {
-        let bytes = get::get(&api.reader, &encoder, path, query, now).await?;
+        let bytes = one(api, &encoder, path, query).await?;
         return Ok(Answer::full(200, JSON, bytes));
     }
     encoder.check_list()?;
@@ -110,6 +111,7 @@ pub(super) async fn read(
     let mut want = question::want(&kind, path, query)?;
     want.extent = subject.extent;
     let listing = list::list(&api.reader, encoder, &want, &options, now).await?;
+    let listing = listing.over(api.overlay());
     let payload = Payload::list(listing)?.holding(pass);
     peer.look_after(payload.flow());
     let mut answer = Answer::streamed(200, JSON, payload);
@@ -124,7 +126,6 @@ async fn part(
     path: &ResourcePath,
     query: &Query,
 ) -> Result<Answer, Status> {
-    let now = api.clock.wall();
     match path.subresource.as_str() {
         "scale" => {
             let bytes = get::stored(&api.reader, &encoder.kind, path, query).await?;
@@ -134,10 +135,25 @@ async fn part(
             Ok(Answer::json(200, &paths.read(&value)?))
         }
         _ => {
-            let bytes = get::get(&api.reader, encoder, path, query, now).await?;
+            let bytes = one(api, encoder, path, query).await?;
             Ok(Answer::full(200, JSON, bytes))
         }
     }
+}
+
+/// One object, as it is shown.
+async fn one(
+    api: &Api,
+    encoder: &Encoder,
+    path: &ResourcePath,
+    query: &Query,
+) -> Result<Bytes, Status> {
+    let bytes = get::stored(&api.reader, &encoder.kind, path, query).await?;
+    let bytes = match api.overlay() {
+        Some(overlay) => get::shown(&api.reader, &encoder.kind, path, (&*overlay, bytes)),
+        None => bytes,
+    };
+    encoder.object(&bytes, api.clock.wall())
 }
 
 async fn watching(
@@ -159,6 +175,7 @@ async fn watching(
         clock: api.clock.clone(),
         shutdown: api.shutdown.clone(),
         spread: api.spread(),
+        overlay: api.overlay(),
     };
     let payload = match watch::watch(&api.reader, encoder, want, &options, around).await? {
         Begun::Ended(event) => Payload::full(event),
@@ -219,7 +236,7 @@ async fn write(
 }
 
 /// What the body is said to be; empty where nothing is said.
-fn media_type(headers: &HeaderMap) -> Result<String, Status> {
+pub(super) fn media_type(headers: &HeaderMap) -> Result<String, Status> {
     let Some(value) = headers.get(CONTENT_TYPE).filter(|value| !value.is_empty()) else {
         return Ok(String::new());
     };
@@ -230,7 +247,7 @@ fn media_type(headers: &HeaderMap) -> Result<String, Status> {
     }
 }
 
-fn encoder(asked: &Asked, kind: Arc<Kind>) -> Result<Encoder, Status> {
+pub(super) fn encoder(asked: &Asked, kind: Arc<Kind>) -> Result<Encoder, Status> {
     let (accept, pretty) = (
         accept(&asked.headers),
         asked.query.truth("pretty") == Some(true),

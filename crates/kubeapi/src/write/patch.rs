@@ -90,6 +90,23 @@ impl Patch {
     }
 }
 
+/// The smallest strategic merge patch between two states of an object; nothing if they are the
+/// same.
+pub fn difference(kind: &Kind, before: &Value, after: &Value) -> Option<Value> {
+    strategic::difference(before, after, &rules(kind))
+}
+
+/// One strategic merge patch for two that follow each other.
+pub fn composed(kind: &Kind, first: &Value, second: &Value) -> Value {
+    strategic::composed(first, second, &rules(kind))
+}
+
+fn rules(kind: &Kind) -> Rules<'_> {
+    Rules(Cursor::new(
+        kind.schema.as_ref().map(|schema| schema.schema()),
+    ))
+}
+
 /// The refusal of a patch after which an object cannot be read any more. Kubernetes names no
 /// object.
 pub(super) fn unreadable(object: &Value, why: &str) -> Status {

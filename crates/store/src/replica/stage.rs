@@ -19,8 +19,8 @@ use crate::table::shelf::{Over, Shelving, key};
 /// Scopes of one resource for which something may be staged at a time: as many as a node may hold.
 /// One more is refused.
 const SHELVES_MAX: usize = 16 * 1024;
-/// Documents that a node may have. One more is refused.
-const DOCUMENTS_MAX: usize = 1024;
+/// Documents that a node may have, what it has to report among them. One more is refused.
+const DOCUMENTS_MAX: usize = 4096;
 /// Bytes that the name of a scope may take in a record, with room for the rest.
 const SCOPE_BYTES_MAX: usize = META_BYTES_MAX - 1024;
 

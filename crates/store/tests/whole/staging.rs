@@ -474,12 +474,12 @@ fn documents_have_a_number_that_they_do_not_exceed() {
         let bytes = Some(Bytes::from_static(b"x"));
         replica.put_document_blocking(&format!("document-{index}"), bytes)
     };
-    for index in 0..1024 {
+    for index in 0..4096 {
         put(index).unwrap();
     }
-    let why = misbehaved(put(1024));
+    let why = misbehaved(put(4096));
     assert_eq!(why, Misbehaved::TooManyDocuments);
     put(7).unwrap();
     replica.put_document_blocking("document-8", None).unwrap();
-    put(1024).unwrap();
+    put(4096).unwrap();
 }

@@ -197,6 +197,16 @@ impl Lane {
         }
     }
 
+    /// Whether there is an entry of a key of which the newest is enough.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.newest.contains_key(key)
+    }
+
+    /// The keys of which the newest entry is enough.
+    pub(super) fn keys(&self) -> impl Iterator<Item = String> {
+        self.newest.keys().map(|key| key.to_string())
+    }
+
     /// Entries that no newer one replaced.
     pub(super) fn len(&self) -> usize {
         self.live

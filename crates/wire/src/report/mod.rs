@@ -12,12 +12,14 @@
 
 mod collected; // reports -> those that are new, and how far they are done
 mod lane; // one queue
+pub mod statement; // what a report says
 
 use bytes::Bytes;
 
 use crate::frame::{KEY_BYTES_MAX, Queue, REPORT_BYTES_MAX, Report, Reported};
 pub use collected::{Collected, FLIGHT_MAX, Misbehaved, Taken};
 use lane::Lane;
+pub use statement::Statement;
 
 /// How much a queue may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,6 +238,25 @@ impl Reports {
             key: (*sent.key).into(),
             bytes: sent.bytes,
         })
+    }
+
+    /// Entries of a queue that no newer one replaced.
+    pub fn count(&self, queue: Queue) -> usize {
+        let index = Queue::ALL.iter().position(|known| *known == queue);
+        index.map_or(0, |index| self.lanes[index].len())
+    }
+
+    /// Whether something is to go up of this key.
+    pub fn waits(&self, queue: Queue, key: &str) -> bool {
+        let index = Queue::ALL.iter().position(|known| *known == queue);
+        index.is_some_and(|index| self.lanes[index].has(key))
+    }
+
+    /// The keys of statuses of which something is to go up.
+    pub fn status_keys(&self) -> Vec<String> {
+        let index = Queue::ALL.iter().position(|it| *it == Queue::Statuses);
+        let lane = index.map(|index| &self.lanes[index]);
+        lane.into_iter().flat_map(Lane::keys).collect()
     }
 
     /// What happened to entries.

@@ -46,8 +46,13 @@ pub const DOCUMENTS: u64 = 8;
 /// Requests to the cluster go over streams that the node opens. A hub without it would leave them
 /// unanswered.
 pub const TUNNELS: u64 = 16;
+/// The hub writes what the node reports into the cluster. To a hub without it nothing is reported.
+pub const REPORTS: u64 = 32;
+/// The hub keeps the lease of a node alive for as long as the node says that its kubelet lives.
+/// A hub says so only if it keeps leases.
+pub const LEASES: u64 = 64;
 /// What is understood here beyond the protocol, a bit for each.
-pub const FEATURES: u64 = RESUMES | CONTENTS | DOCUMENTS | TUNNELS;
+pub const FEATURES: u64 = RESUMES | CONTENTS | DOCUMENTS | TUNNELS | REPORTS;
 
 /// Why a session ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

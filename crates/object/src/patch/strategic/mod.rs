@@ -28,7 +28,12 @@ use serde_json::{Map, Value};
 
 use super::Fault;
 
+mod composed; // two patches -> one
+mod difference; // two objects -> a patch
 mod list; // lists: merge, delete, order
+
+pub use composed::composed;
+pub use difference::difference;
 
 /// What a kind's schema says about merging, as a cursor: a value of this type stands at one place
 /// of the schema and goes on to the places below it.

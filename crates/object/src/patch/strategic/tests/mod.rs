@@ -5,6 +5,7 @@ use proptest::prelude::{Just, Strategy as Strategy_, any};
 use proptest::{prop_assert, prop_assert_eq, prop_oneof, proptest};
 use serde_json::json;
 
+mod differences;
 mod lists;
 
 /// A kind with one field of every way to merge, and items that have the same fields again.

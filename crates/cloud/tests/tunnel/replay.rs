@@ -1,0 +1,138 @@
+//! What nodes report, written into a cluster in their name.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use cloud::replay::{Done, Receipt, Replay, WRITERS_MAX};
+use cloud::sessions::Bell;
+use host::{Clock, Shutdown, Tasks};
+use serde_json::{Value, json};
+use wire::frame::Report;
+use wire::report::Statement;
+use wire::report::statement::{About, Act, EventApi};
+
+use crate::stage::Stage;
+
+struct Post {
+    stage: Stage,
+    replay: Arc<Replay>,
+    bell: Arc<Bell>,
+    done: Done,
+    _tasks: Tasks,
+}
+
+impl Post {
+    async fn open() -> Self {
+        let stage = Stage::open().await;
+        let mut tasks = Tasks::new(Shutdown::new());
+        let replay = Arc::new(Replay::default());
+        let crowd = tasks.crowd("reports", WRITERS_MAX);
+        let (client, shutdown) = (stage.client.clone(), tasks.shutdown().clone());
+        let with = (crowd, Clock::machine());
+        tasks.add("replay", Arc::clone(&replay).run(client, with, shutdown));
+        Self {
+            stage,
+            replay,
+            bell: Arc::default(),
+            done: Done::default(),
+            _tasks: tasks,
+        }
+    }
+
+    /// Reports something as this node, and waits until it is done.
+    async fn say(&self, node: &str, statement: Statement) {
+        let report = Report {
+            queue: statement.queue(),
+            series: 1,
+            number: 1,
+            key: statement.key().into(),
+            bytes: statement.encode(),
+        };
+        let receipt = Receipt::new(&report, &self.done, &self.bell);
+        self.replay
+            .take(&node.into(), 1, (statement, receipt))
+            .unwrap();
+        let rung = tokio::time::timeout(Duration::from_secs(20), self.bell.rung());
+        rung.await.expect("it is done in time");
+        assert_eq!(std::mem::take(&mut *self.done.lock()).len(), 1);
+    }
+
+    async fn make(&self, path: &str, object: Value) -> Value {
+        let made = self.stage.client.create(path, object.to_string().into());
+        serde_json::from_slice(&made.await.unwrap()).unwrap()
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let bytes = self.stage.client.get(path).await.unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    }
+}
+
+fn status(name: &str, uid: &str, phase: &str) -> Statement {
+    let about = About::Pod {
+        namespace: "default".into(),
+        name: name.into(),
+        uid: uid.into(),
+    };
+    let patch = json!({"status": {"message": phase}}).to_string().into();
+    Statement::Status { about, patch }
+}
+
+fn pod(name: &str, node: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+        "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}
+    })
+}
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+#[tokio::test]
+async fn a_status_reaches_the_pod_that_was_meant_and_no_other() {
+    let post = Post::open().await;
+    for (name, node) in [("mine", "n1"), ("other", "n2")] {
+        post.make(PODS, pod(name, node)).await;
+    }
+    let uid = |pod: &Value| pod["metadata"]["uid"].as_str().unwrap().to_owned();
+    let mine = post.get(&format!("{PODS}/mine")).await;
+    post.say("n1", status("mine", &uid(&mine), "said")).await;
+    let message = |pod: Value| pod["status"]["message"].clone();
+    assert_eq!(message(post.get(&format!("{PODS}/mine")).await), "said");
+    // Another one has its name, there is none, and it is on another node.
+    post.say("n1", status("mine", "another-uid", "wrong")).await;
+    post.say("n1", status("gone", "u", "wrong")).await;
+    let other = post.get(&format!("{PODS}/other")).await;
+    post.say("n1", status("other", &uid(&other), "wrong")).await;
+    assert_eq!(message(post.get(&format!("{PODS}/mine")).await), "said");
+    assert_eq!(
+        message(post.get(&format!("{PODS}/other")).await),
+        Value::Null
+    );
+    let outcomes = post.replay.outcomes();
+    assert_eq!((outcomes["written"], outcomes["dropped"]), (1, 3));
+}
+
+#[tokio::test]
+async fn an_event_that_comes_twice_is_there_once() {
+    let post = Post::open().await;
+    let event = |act, body: Value| Statement::Event {
+        api: EventApi::Core,
+        act,
+        namespace: "default".into(),
+        name: "web.1".into(),
+        body: Bytes::from(body.to_string()),
+    };
+    let made = json!({
+        "apiVersion": "v1", "kind": "Event", "reason": "Pulled", "count": 1,
+        "involvedObject": {"kind": "Pod", "name": "web", "namespace": "default"}
+    });
+    for _ in 0..2 {
+        post.say("n1", event(Act::Create, made.clone())).await;
+    }
+    post.say("n1", event(Act::Patch, json!({"count": 2}))).await;
+    let events = post.get("/api/v1/namespaces/default/events").await;
+    let events = events["items"].as_array().unwrap();
+    assert_eq!((events.len(), &events[0]["count"]), (1, &json!(2)));
+    assert_eq!(post.replay.outcomes()["written"], 3);
+}
