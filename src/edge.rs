@@ -10,12 +10,13 @@ use clap::{ArgAction, Args};
 use edge::agent::{Agent, Registration};
 use edge::join::{Failed, Home, Hub, Identity, Joining, Plan, Rotation, join_until, plan};
 use edge::keep::Keep;
-use edge::local::{self, Local};
+use edge::local::{self, Beside, Local};
 use edge::overlay::{Desk, Overlay};
 use edge::reports::{self, Reports};
 use edge::status::Status;
 use edge::transport::Transport;
 use edge::tunnel::{self, Tunnel};
+use edge::wants::Wants;
 use host::glass::{Page, Port, Shown, Socket};
 use host::pki::Pin;
 use host::{Clock, Shutdown, Tasks, Times, files};
@@ -176,9 +177,14 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
         tasks.add("overlay", overlay.clone().run(shutdown.clone()));
         let ways = (tunnel.clone(), reports.clone());
         let desk = Desk::new(&node, ways, overlay, times.clone());
-        tasks.add("kubelet", desk.clone().run(shutdown));
+        tasks.add("kubelet", desk.clone().run(shutdown.clone()));
+        let wants = Wants::open(keep.clone(), reports.clone(), times.clone());
+        tasks.add("wants", wants.clone().run(shutdown));
         let local = Local {
-            desk: Some(desk),
+            beside: Beside {
+                desk: Some(desk),
+                wants: Some(wants),
+            },
             keep: &keep,
             tunnel: tunnel.clone(),
             node: &node,

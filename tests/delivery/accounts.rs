@@ -18,13 +18,13 @@ const SERVICES: &str = "/api/v1/services";
 const SLICES: &str = "/apis/discovery.k8s.io/v1/endpointslices";
 
 /// A client that has nothing but a token.
-struct Pod {
-    local: Local,
+pub(crate) struct Pod {
+    pub(crate) local: Local,
     door: Door,
 }
 
 impl Pod {
-    async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         let mut client = self.door.connect(Protocol::Http2).await.unwrap();
         let request = self.local.request("GET", path, None);
         client.exchange(request).await.unwrap()
@@ -45,7 +45,7 @@ impl Pod {
     }
 
     /// Asks until the answer has this code: what is said to hubs takes a moment to be on a node.
-    async fn until(&self, path: &str, code: u16) -> Answer {
+    pub(crate) async fn until(&self, path: &str, code: u16) -> Answer {
         let began = Instant::now();
         loop {
             let answer = self.get(path).await;
@@ -60,7 +60,7 @@ impl Pod {
 }
 
 /// What the node asked of the cluster so far.
-async fn passed_on(node: &Node) -> Value {
+pub(crate) async fn passed_on(node: &Node) -> Value {
     let status = node.status().await.expect("how the agent is doing");
     status["tunnelled"].clone()
 }
@@ -103,7 +103,7 @@ pub(crate) async fn token(world: &World, name: &str, node: usize) -> String {
 }
 
 /// A client on a node that has nothing but this token.
-async fn client(world: &World, node: usize, token: String) -> Pod {
+pub(crate) async fn client(world: &World, node: usize, token: String) -> Pod {
     let mut local = Local::of(&world.nodes[node], "admin");
     local.token = Some(token);
     local.client().await;

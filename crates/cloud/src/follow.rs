@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::{Clock, Shutdown, Tasks, chain};
+use host::{Clock, Crowd, Shutdown, Tasks, chain};
 use object::{ObjectName, Resource};
 use tokio::sync::watch::Receiver;
 use tracing::{info, warn};
 
 use crate::cluster::{Client, Served};
 use crate::hub::Hub;
+use crate::view::FURTHER_MAX;
 use crate::watch::{self, Told, Watch};
 
 /// How long to wait before the cluster is asked again how it serves a resource.
@@ -20,6 +21,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(300);
 const FETCH_AGAIN: Duration = Duration::from_secs(1);
 /// How often it is looked whether bytes are missing, though nobody said so.
 const FETCH_LOOK: Duration = Duration::from_secs(30);
+
+/// Kinds that are followed because clients on nodes ask for them.
+const FURTHER_WATCHES: u32 = FURTHER_MAX as u32;
 
 /// What all watches of a hub need.
 #[derive(Clone)]
@@ -56,7 +60,32 @@ impl Follow {
                 follow.resource(resource).await
             });
         }
+        let crowd = tasks.crowd("further watches", FURTHER_WATCHES);
+        let follow = self.clone();
+        tasks.add("further", async move { follow.further(&crowd).await });
         tasks.add("fetch", async move { self.fetch().await });
+    }
+
+    /// Follows what clients on nodes ask for, from when they do.
+    async fn further(&self, crowd: &Crowd) -> Result<(), std::convert::Infallible> {
+        loop {
+            let resources = tokio::select! {
+                resources = self.hub.further() => resources,
+                () = self.shutdown.triggered() => return Ok(()),
+            };
+            for resource in resources {
+                // There is a place for as many as may be asked for.
+                let Some(place) = crowd.place() else {
+                    warn!(%resource, "too many kinds are followed: this one is not");
+                    continue;
+                };
+                info!(%resource, "followed from now on: a client on a node asks for it");
+                let follow = self.clone();
+                place.spawn(async move {
+                    let Ok(()) = follow.resource(resource).await;
+                });
+            }
+        }
     }
 
     async fn until_inputs_are_known(&self) {

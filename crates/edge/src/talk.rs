@@ -19,7 +19,7 @@ use wire::frame::{
     Bye, Cause, Class, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Weight, Welcome,
     frames,
 };
-use wire::session::{Ended, LEASES, REPORTS, Receiver, TUNNELS, Task};
+use wire::session::{Ended, LEASES, REPORTS, Receiver, SCOPES, TUNNELS, Task};
 use wire::stream::{self, CHUNK_BYTES_MAX, Side};
 
 use crate::keep::{Begun, Keep, Stored};
@@ -411,6 +411,7 @@ fn takes(welcome: &Welcome) -> Hub {
         0 => Hub::TakesNone,
         _ => Hub::Takes {
             leases: welcome.features & LEASES != 0,
+            scopes: welcome.features & SCOPES != 0,
         },
     }
 }

@@ -66,6 +66,12 @@ impl Desk for Hub {
                 receipt.sign();
                 return Ok(());
             }
+            // The same: the next hub is told again.
+            Ok(Statement::Wants(wants)) => {
+                self.ask_for(node, wants);
+                receipt.sign();
+                return Ok(());
+            }
             Ok(statement) => statement,
             Err(_) => {
                 self.replay.dropped(node);

@@ -6,6 +6,7 @@
 //! Of two locks the views' is taken first.
 
 mod desk; // what a session asks of it
+mod wishes; // what clients on nodes ask for
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use crate::sessions::{Sessions, Word};
 use crate::tunnel::Tunnels;
 use crate::view::{Changed, Holders, Input, NodeName, Policy, Views};
 use crate::watch::Told;
+use wishes::Wishes;
 
 /// Happenings that wait to be seen to: beyond it a session waits.
 const HAPPENINGS_MAX: usize = 4096;
@@ -54,6 +56,7 @@ pub struct Hub {
     papers: Papers,
     /// Rung when what says who may what is another.
     rules: Notify,
+    wishes: Wishes,
     /// Resources that the cluster does not have.
     unserved: Mutex<BTreeSet<Resource>>,
     /// Rung when a resource is known for the first time.
@@ -96,6 +99,7 @@ impl Hub {
             strangers: Mutex::default(),
             papers: Papers::default(),
             rules: Notify::new(),
+            wishes: Wishes::default(),
             unserved: Mutex::default(),
             learned: Notify::new(),
             lacking: Notify::new(),
@@ -215,7 +219,8 @@ impl Hub {
     /// Whether everything is known that says what nodes are to hold.
     pub fn inputs_are_known(&self) -> bool {
         let views = self.views.read();
-        let mut inputs = views.resources().iter().filter(|it| keep(it) == Keep::All);
+        let inputs = views.resources().iter().filter(|it| keep(it) == Keep::All);
+        let mut inputs = inputs.filter(|it| !views.is_further(it));
         let unserved = self.unserved.lock();
         let cache = self.cache.read();
         inputs.all(|it| unserved.contains(it) || cache.state(it) != State::Unlisted)
@@ -417,6 +422,8 @@ impl Hub {
             self.sessions.ring_all(Word::View);
         }
         for node in &changed.nodes {
+            // Whose accounts are others now may have something else of what it asks for.
+            self.grant(node);
             self.sessions.ring(node, Word::View);
         }
     }

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use host::Shutdown;
-use kubeapi::who::Authorizer;
-use object::{ObjectName, Resource, Scope};
+use kubeapi::who::{Attributes, Authorizer, Place, User};
+use object::{ObjectName, Range, Resource, Scope};
 use tracing::warn;
 use wire::digest::content_hash;
 use wire::documents::DOCUMENT_BYTES_MAX;
+use wire::report::statement::Wanted;
 
 use crate::cache::{Cache, State};
 use crate::hub::Hub;
@@ -79,6 +80,26 @@ impl Effective {
         Some(effective)
     }
 
+    /// Whether any of these accounts may list and watch this.
+    pub(super) fn allows(&self, accounts: &[ObjectName], wanted: &Wanted) -> bool {
+        let (group, plural) = (wanted.resource.group(), wanted.resource.plural());
+        let place = match &wanted.range {
+            Range::All => Place::new(group, plural, ""),
+            Range::Namespace(namespace) => Place::new(group, plural, namespace),
+            Range::Name(name) => Place::new(group, plural, name.namespace()).named(name.name()),
+            Range::Node(_) => return false,
+        };
+        accounts.iter().any(|account| {
+            let user = User::service_account(account.namespace(), account.name());
+            let user = Arc::new(user.authenticated());
+            let may = |verb| {
+                let asked = Attributes::resource(&user, verb, place.clone());
+                self.authorizer.decide(&asked).is_allowed()
+            };
+            may("list") && may("watch")
+        })
+    }
+
     /// What these accounts may read, as nodes are told it.
     pub(super) fn document(&mut self, accounts: &[ObjectName]) -> Bytes {
         let mut text = String::from("[");
@@ -128,6 +149,7 @@ pub async fn follow(hub: Arc<Hub>, shutdown: Shutdown) -> Result<(), Infallible>
             let effective = Effective::read(&hub.cache().read());
             if effective.is_some_and(|effective| hub.papers().rule(effective)) {
                 hub.sessions().ring_all(Word::Papers);
+                hub.grant_all();
             }
         }
     };

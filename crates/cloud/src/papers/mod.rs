@@ -16,6 +16,7 @@ use object::ObjectName;
 use parking_lot::Mutex;
 use tracing::warn;
 use wire::documents::{DOCUMENT_BYTES_MAX, Documents};
+use wire::report::statement::Wanted;
 
 pub use effective::{Effective, follow as follow_rules, role_kinds};
 pub use keys::follow as follow_keys;
@@ -76,6 +77,19 @@ impl Papers {
             inner.made.clear();
         }
         news
+    }
+
+    /// Which of these an account of a node's pods may list and watch. Nothing while it is not known
+    /// which accounts there are, or what they may.
+    pub fn allowed<'w>(
+        &self,
+        accounts: Option<&[ObjectName]>,
+        wants: impl Iterator<Item = &'w Wanted>,
+    ) -> Option<Vec<Wanted>> {
+        let inner = self.0.lock();
+        let (accounts, effective) = accounts.zip(inner.effective.as_ref())?;
+        let allowed = wants.filter(|wanted| effective.allows(accounts, wanted));
+        Some(allowed.cloned().collect())
     }
 
     /// What a node is to have on which pods with these accounts run; nothing where it is not known

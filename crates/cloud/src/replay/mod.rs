@@ -189,7 +189,7 @@ impl Replay {
 /// Bytes that a statement takes, about.
 fn weight(statement: &Statement) -> usize {
     match statement {
-        Statement::Kubelet(_) => 0,
+        Statement::Kubelet(_) | Statement::Wants(_) => 0,
         Statement::Status { patch, .. } => patch.len(),
         Statement::Event { body, .. } => body.len(),
     }

@@ -87,7 +87,7 @@ pub(super) async fn write(client: &Client, node: &str, statement: &Statement) ->
                     act: Act::Create, ..
                 } => return Outcome::Done,
                 Statement::Event { .. } => {}
-                Statement::Kubelet(_) => return outcome(&error),
+                Statement::Kubelet(_) | Statement::Wants(_) => return outcome(&error),
             },
             Err(error) => return outcome(&error),
         }
@@ -142,7 +142,7 @@ fn outcome(error: &Error) -> Outcome {
 /// The request that writes a statement; none for one that says nothing that can be written.
 pub(super) fn request(node: &str, statement: &Statement) -> Option<Asked> {
     match statement {
-        Statement::Kubelet(_) => None,
+        Statement::Kubelet(_) | Statement::Wants(_) => None,
         Statement::Status { about, patch } => {
             let (path, uid) = match about {
                 About::Node { uid } => (format!("/api/v1/nodes/{node}/status"), uid),
@@ -232,6 +232,7 @@ fn event(
 pub(super) fn about(statement: &Statement) -> String {
     match statement {
         Statement::Kubelet(_) => "the kubelet".to_owned(),
+        Statement::Wants(_) => "what clients ask for".to_owned(),
         Statement::Status { about, .. } => format!("status of {}", about.key()),
         Statement::Event {
             namespace, name, ..

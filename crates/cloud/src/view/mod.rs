@@ -26,13 +26,14 @@
 //! deletion that was watched, or by a list that shrank, which is believed only when a second one
 //! agrees, and that is decided where lists are made. An object that cannot be read changes nothing.
 //!
-//! Scopes that clients on a node ask for, as far as the cluster's permissions allow them, are to
-//! join in [`Views::scopes`].
+//! Scopes of further kinds that clients on a node ask for are in its view as far as an account of
+//! a pod on it may list and watch them ([`Views::grant`]).
 
 mod policy; // which kinds every node holds whole
 mod inputs; // what can be relied on
 mod graph; // pods, volumes and attachments -> needs
 mod needs; // who needs what
+mod granted; // what clients on nodes asked for
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,6 +42,8 @@ use object::references::{Kind, Owned, PersistentVolume, Pod};
 use object::{Header, ObjectName, Range, Resource, Scope};
 
 pub use crate::sessions::NodeName;
+pub use granted::FURTHER_MAX;
+use granted::Granted;
 use graph::Graph;
 pub use inputs::Input;
 use inputs::{Inputs, Source};
@@ -68,6 +71,7 @@ pub struct Views {
     named: BTreeMap<Resource, Kind>,
     inputs: Inputs,
     graph: Graph,
+    granted: Granted,
     /// The one scope of all that is held whole.
     whole: Arc<[Scope]>,
 }
@@ -132,6 +136,7 @@ impl Views {
             named,
             inputs: Inputs::default(),
             graph: Graph::default(),
+            granted: Granted::default(),
             whole: [Scope::all()].into(),
         }
     }
@@ -214,9 +219,38 @@ impl Views {
         self.resources.iter().filter_map(known).collect()
     }
 
+    /// Clients on a node asked for these, and may have them; of what they asked for before nothing
+    /// else. Kinds that nodes hold for other reasons are not among them. Gives those that nobody
+    /// asked for before, which have to be followed from now on.
+    pub fn grant(
+        &mut self,
+        node: &NodeName,
+        ranges: &BTreeMap<Resource, Vec<Range>>,
+    ) -> (Changed, Vec<Resource>) {
+        let mut changed = Changed::default();
+        if self.granted.set(node, ranges) {
+            changed.nodes.insert(Arc::clone(node));
+        }
+        let further = ranges.keys().filter(|resource| self.granted.has(resource));
+        let new: Vec<Resource> = further
+            .filter(|resource| !self.resources.contains(*resource))
+            .cloned()
+            .collect();
+        self.resources.extend(new.iter().cloned());
+        (changed, new)
+    }
+
+    /// Whether a resource is followed only because clients on nodes asked for it.
+    pub fn is_further(&self, resource: &Resource) -> bool {
+        self.granted.has(resource)
+    }
+
     /// A node's view of one resource. None at all if it is not known, or in no view: then a node
     /// keeps what it has. An empty one says that it is to hold nothing.
     pub fn scopes(&self, node: &NodeName, resource: &Resource) -> Option<Arc<[Scope]>> {
+        if self.granted.has(resource) {
+            return self.granted.of(node, resource);
+        }
         if self.policy.shares(resource) {
             return Some(self.whole.clone());
         }
@@ -261,6 +295,9 @@ impl Views {
         if self.policy.shares(resource) {
             return Holders::Everyone;
         }
+        if self.granted.has(resource) {
+            return Holders::These(self.granted.holders(resource, header));
+        }
         if *resource == self.pods {
             return Holders::named(header.field("spec.nodeName"));
         }
@@ -276,7 +313,8 @@ impl Views {
 
     /// Whether any node may need an object's bytes. Of what is held by name this is exact.
     pub fn is_needed(&self, resource: &Resource, name: &ObjectName) -> bool {
-        if self.policy.shares(resource) || *resource == self.pods || self.own.contains(resource) {
+        let whole = self.policy.shares(resource) || self.granted.has(resource);
+        if whole || *resource == self.pods || self.own.contains(resource) {
             return true;
         }
         self.named.get(resource).is_some_and(|&kind| {

@@ -14,12 +14,14 @@ use kubeapi::request::ResourcePath;
 use kubeapi::serve::{Beyond, Entrusted, Name, Passing, Seeing};
 use kubeapi::who::User;
 use kubeapi::who::user::LOCAL_ADMINS;
+use object::{Range, Resource};
 use wire::join::NodeName;
 
 use super::copies::Copies;
 use super::rights::user_of;
 use crate::overlay::Desk;
 use crate::tunnel::{NotPassed, Tunnel};
+use crate::wants::Wants;
 
 /// When a client is to come again that was not let through. Clients of Kubernetes try ten times
 /// before they say so: with more than a second, a person would wait for minutes.
@@ -31,21 +33,25 @@ pub(super) struct Gate {
     /// The node as a user of its cluster.
     user: String,
     copies: Copies,
-    /// What sees to the node's own writes.
-    desk: Option<Desk>,
+    beside: Beside,
+}
+
+/// What is beside the way to the cluster, of an agent that has it.
+#[derive(Clone, Default)]
+pub struct Beside {
+    /// What sees to the node's own writes, with or without a link.
+    pub desk: Option<Desk>,
+    /// What has things carried to the node that clients ask for.
+    pub wants: Option<Wants>,
 }
 
 impl Gate {
-    pub(super) fn new(
-        tunnel: Tunnel,
-        node: &NodeName,
-        (copies, desk): (Copies, Option<Desk>),
-    ) -> Self {
+    pub(super) fn new(tunnel: Tunnel, node: &NodeName, (copies, beside): (Copies, Beside)) -> Self {
         Self {
             tunnel,
             user: user_of(node),
             copies,
-            desk,
+            beside,
         }
     }
 }
@@ -80,21 +86,32 @@ impl Beyond for Gate {
     }
 
     fn sees_to(&self, method: &Method, path: &ResourcePath) -> bool {
-        let desk = self.desk.as_ref();
+        let desk = self.beside.desk.as_ref();
         desk.is_some_and(|desk| desk.sees_to(method, path))
     }
 
     fn see_to(&self, entrusted: Entrusted) -> Seeing<'_> {
         Box::pin(async move {
-            match &self.desk {
+            match &self.beside.desk {
                 Some(desk) => desk.see_to(entrusted).await,
                 None => Err(Status::method_not_allowed()),
             }
         })
     }
 
+    fn brings(&self, resource: &Resource, range: &Range) -> bool {
+        let wants = self.beside.wants.as_ref();
+        wants.is_some_and(|wants| wants.brings(resource, range))
+    }
+
+    fn uses(&self, resource: &Resource, range: &Range) {
+        if let Some(wants) = &self.beside.wants {
+            wants.uses(resource, range);
+        }
+    }
+
     fn overlay(&self) -> Option<Arc<dyn Overlay>> {
-        let desk = self.desk.as_ref()?;
+        let desk = self.beside.desk.as_ref()?;
         Some(Arc::new(desk.overlay().clone()))
     }
 }

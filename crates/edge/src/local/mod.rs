@@ -22,9 +22,9 @@ use tracing::{error, info};
 use wire::join::NodeName;
 
 use crate::keep::{Keep, TOLD};
-use crate::overlay::Desk;
 use crate::tunnel::Tunnel;
 use copies::Copies;
+pub use gate::Beside;
 use gate::Gate;
 pub(crate) use gate::refused;
 use identity::Identity;
@@ -53,8 +53,8 @@ pub struct Local<'a> {
     pub keep: &'a Keep,
     /// The way to the cluster.
     pub tunnel: Tunnel,
-    /// What sees to the node's own writes, with or without a link.
-    pub desk: Option<Desk>,
+    /// What it has beside that.
+    pub beside: Beside,
     /// The node.
     pub node: &'a NodeName,
     /// Where everything of the node is kept. It must be locked by us.
@@ -85,7 +85,7 @@ impl Local<'_> {
         let resting = Resting {
             keep: self.keep.clone(),
             tunnel: self.tunnel,
-            desk: self.desk,
+            beside: self.beside,
             node: self.node.clone(),
             data_dir: self.data_dir.to_owned(),
             address,
@@ -116,7 +116,7 @@ impl Local<'_> {
 struct Resting {
     keep: Keep,
     tunnel: Tunnel,
-    desk: Option<Desk>,
+    beside: Beside,
     node: NodeName,
     data_dir: PathBuf,
     address: SocketAddr,
@@ -184,7 +184,7 @@ impl Resting {
 
     fn api(&self, address: SocketAddr, rights: &Rights, shutdown: &Shutdown) -> Arc<Api> {
         let copies = Copies::new(&self.data_dir, &self.clock);
-        let beside = (copies, self.desk.clone());
+        let beside = (copies, self.beside.clone());
         let gate = Gate::new(self.tunnel.clone(), &self.node, beside);
         let told = Told::new(self.keep.reader().clone(), TOLD);
         Api::new(Parts {

@@ -110,6 +110,7 @@ impl Desk {
 
     /// Tells the hub of each session whether a kubelet lives here, and when it stops.
     pub async fn run(self, shutdown: Shutdown) -> Result<(), Infallible> {
+        let mut sessions = self.0.reports.sessions();
         loop {
             let ends = match *self.0.said.lock() {
                 Some(Pulse::Alive) => self.0.lease.lock().ends(),
@@ -117,7 +118,12 @@ impl Desk {
             };
             let ends = self.0.times.moment(ends.unwrap_or(Duration::MAX));
             tokio::select! {
-                () = self.0.reports.begins() => *self.0.said.lock() = None,
+                began = sessions.changed() => {
+                    if began.is_err() {
+                        return Ok(());
+                    }
+                    *self.0.said.lock() = None;
+                }
                 () = self.0.times.clock().sleep_until(ends) => {}
                 () = shutdown.triggered() => return Ok(()),
             }
@@ -127,7 +133,7 @@ impl Desk {
 
     /// Tells the hub whether the kubelet lives, if that is news to it.
     async fn say_pulse(&self) {
-        if !matches!(self.0.reports.hub(), Hub::Takes { leases: true }) {
+        if !matches!(self.0.reports.hub(), Hub::Takes { leases: true, .. }) {
             return;
         }
         let pulse = self.0.lease.lock().pulse(self.0.times.now());
@@ -176,7 +182,7 @@ impl Desk {
     async fn lease(&self, entrusted: Entrusted) -> Result<Seen, Status> {
         // A hub that keeps no leases leaves them to the kubelet.
         let here = match self.0.reports.hub() {
-            Hub::Takes { leases } => leases,
+            Hub::Takes { leases, .. } => leases,
             Hub::Away => true,
             Hub::TakesNone => false,
         };

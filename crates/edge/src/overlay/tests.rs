@@ -128,7 +128,10 @@ impl Node {
 
     /// A session in which the hub takes everything.
     fn acked(&self) {
-        self.reports.begin(Hub::Takes { leases: true });
+        self.reports.begin(Hub::Takes {
+            leases: true,
+            scopes: true,
+        });
         let word = |queue, series, number| Reported {
             queue,
             series,

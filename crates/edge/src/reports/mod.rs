@@ -14,7 +14,7 @@ use bytes::Bytes;
 use host::{Shutdown, secret};
 use parking_lot::Mutex;
 use store::replica::Refusal;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::warn;
 use wire::frame::{Queue, Report, Reported};
 use wire::report::statement::About;
@@ -48,8 +48,8 @@ struct Shared {
     sends: Notify,
     /// There is something to forget, or a session began or ended.
     forgets: Notify,
-    /// A session began: what only holds for one is said again.
-    begins: Notify,
+    /// How many sessions began: what only holds for one is said again in each.
+    sessions: watch::Sender<u64>,
 }
 
 struct State {
@@ -86,6 +86,8 @@ pub enum Hub {
     Takes {
         /// Whether it keeps it.
         leases: bool,
+        /// Whether it carries here what clients ask for.
+        scopes: bool,
     },
     /// It is too old to take any.
     TakesNone,
@@ -134,7 +136,7 @@ impl Reports {
             incoming: Mutex::new(Some(incoming)),
             sends: Notify::new(),
             forgets: Notify::new(),
-            begins: Notify::new(),
+            sessions: watch::Sender::default(),
         }))
     }
 
@@ -144,7 +146,7 @@ impl Reports {
         let said = entries.filter_map(|it| Statement::decode(it.queue, &it.bytes).ok());
         said.filter_map(|statement| match statement {
             Statement::Status { about, patch } => Some((about, patch)),
-            Statement::Kubelet(_) | Statement::Event { .. } => None,
+            Statement::Kubelet(_) | Statement::Wants(_) | Statement::Event { .. } => None,
         })
         .collect()
     }
@@ -204,12 +206,12 @@ impl Reports {
     /// A session began with a hub that takes this.
     pub fn begin(&self, hub: Hub) {
         self.0.state.lock().hub = hub;
-        self.0.begins.notify_one();
+        self.0.sessions.send_modify(|count| *count += 1);
     }
 
-    /// Waits until a session begins.
-    pub async fn begins(&self) {
-        self.0.begins.notified().await;
+    /// Tells when a session begins.
+    pub fn sessions(&self) -> watch::Receiver<u64> {
+        self.0.sessions.subscribe()
     }
 
     /// The session is over: what was on its way is sent again in the next.

@@ -74,7 +74,10 @@ impl Reports {
 /// A session with a hub that says what it has, and what is sent to it.
 fn session(reports: &Reports, has: &[Reported]) -> Vec<Report> {
     reports.end();
-    reports.begin(Hub::Takes { leases: true });
+    reports.begin(Hub::Takes {
+        leases: true,
+        scopes: true,
+    });
     for queue in Queue::ALL {
         let said = has.iter().find(|it| it.queue == queue).copied();
         reports.reported(said.unwrap_or(Reported {

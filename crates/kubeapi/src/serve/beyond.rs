@@ -11,7 +11,8 @@ use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use store::Extent;
+use object::{ObjectName, Resource};
+use store::{Extent, Range, Want};
 
 use super::answer::Answer;
 use super::connection::Peer;
@@ -25,7 +26,7 @@ use crate::read::{Overlay, get, list, question};
 use crate::request::{Form, Query, ResourcePath, Shape, Target};
 use crate::who::User;
 use crate::who::impersonate::Wanted;
-use crate::who::user::LOCAL_ADMINS;
+use crate::who::user::{LOCAL_ADMINS, as_service_account};
 
 /// A request on its way to where it is answered.
 pub type Passing<'a> =
@@ -56,6 +57,12 @@ pub trait Beyond: Send + Sync + 'static {
     fn see_to(&self, _: Entrusted) -> Seeing<'_> {
         Box::pin(async { Err(Status::method_not_allowed()) })
     }
+    /// Somebody who may have it watches something that is not here. Says whether it comes here.
+    fn brings(&self, _: &Resource, _: &Range) -> bool {
+        false
+    }
+    /// Somebody was answered with something that is here.
+    fn uses(&self, _: &Resource, _: &Range) {}
     /// What is shown otherwise than it is stored, if anything ever is.
     fn overlay(&self) -> Option<Arc<dyn Overlay>> {
         None
@@ -224,7 +231,7 @@ async fn here(
         return Ok(Found::Nothing);
     };
     let asked = asked(user, query);
-    let Some(subject) = subject(api, &asked, &path)? else {
+    let Some(subject) = subject(api, beyond, &asked, &path)? else {
         return Ok(Found::Nothing);
     };
     let poorer = beyond.is_open() && is_table_of_unknown(&asked, &subject);
@@ -268,7 +275,12 @@ fn path(
 
 /// What a read is about, if it is answered here: the kind is known, what is held covers it, and the
 /// caller may.
-fn subject(api: &Api, asked: &Asked, path: &ResourcePath) -> Result<Option<Subject>, Status> {
+fn subject(
+    api: &Api,
+    beyond: &dyn Beyond,
+    asked: &Asked,
+    path: &ResourcePath,
+) -> Result<Option<Subject>, Status> {
     let reads = matches!(asked.method, Method::GET | Method::HEAD);
     if !reads || !matches!(path.subresource.as_str(), "" | "status") {
         return Ok(None);
@@ -291,7 +303,13 @@ fn subject(api: &Api, asked: &Asked, path: &ResourcePath) -> Result<Option<Subje
         Err(_) if kind.told && kind.custom.is_some() => return Ok(None),
         Err(status) => return Err(status),
     };
-    if !reader.covers(&want) {
+    if reader.covers(&want) {
+        beyond.uses(&want.resource, &narrowed(&want));
+    } else {
+        if is_watch(path, &asked.query) && is_brought(beyond, asked, &want) {
+            let message = "this is being carried to the node; try again in a second";
+            return Err(Status::try_again(429, "TooManyRequests", message, 1));
+        }
         want.extent = Extent::Held;
         if !asked.user.belongs_to(LOCAL_ADMINS) || !reader.covers(&want) {
             return Ok(None);
@@ -300,6 +318,27 @@ fn subject(api: &Api, asked: &Asked, path: &ResourcePath) -> Result<Option<Subje
     let extent = want.extent;
     let held = list::is_in_version(reader, &kind, &want);
     Ok(held.then_some(Subject { kind, extent }))
+}
+
+/// Whether what somebody watches comes here. It comes for those alone who watch on their own
+/// account: a person who looks at something would not wait for it.
+fn is_brought(beyond: &dyn Beyond, asked: &Asked, want: &Want) -> bool {
+    let of_account = as_service_account(&asked.user.name).is_some();
+    of_account && beyond.is_open() && beyond.brings(&want.resource, &narrowed(want))
+}
+
+/// The part of a resource that is wanted: one object, where a field says so.
+fn narrowed(want: &Want) -> Range {
+    let namespace = match &want.range {
+        Range::All => "",
+        Range::Namespace(namespace) => namespace,
+        other => return other.clone(),
+    };
+    match want.selector.fields.exact("metadata.name") {
+        // Without a namespace it may be in any.
+        Some(name) if !namespace.is_empty() => Range::Name(ObjectName::new(namespace, name)),
+        _ => want.range.clone(),
+    }
 }
 
 /// Whether the caller may read this here. Who asks in another's name asks the cluster.

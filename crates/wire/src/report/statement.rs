@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use object::codec::{Malformed, Taker, put_bytes, put_number, put_text};
+use object::{Range, Resource, Scope};
 
 use crate::frame::Queue;
 
@@ -14,6 +15,9 @@ use crate::frame::Queue;
 pub enum Statement {
     /// Whether a kubelet on the node renews its lease.
     Kubelet(Pulse),
+    /// What clients on the node ask for, all of it. What was asked for before and is not named is
+    /// not asked for any more.
+    Wants(Vec<Wanted>),
     /// What is to change in an object's status.
     Status {
         /// The object.
@@ -35,6 +39,18 @@ pub enum Statement {
         body: Bytes,
     },
 }
+
+/// Something that clients on a node ask for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wanted {
+    /// Of which resource.
+    pub resource: Resource,
+    /// Which part of it: everything, a namespace, or one object.
+    pub range: Range,
+}
+
+/// What may be asked for from one node. More is not understood.
+pub const WANTED_MAX: usize = 64;
 
 /// Whether a kubelet lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +118,7 @@ impl Statement {
     /// The queue in which it goes.
     pub fn queue(&self) -> Queue {
         match self {
-            Self::Kubelet(_) => Queue::Leases,
+            Self::Kubelet(_) | Self::Wants(_) => Queue::Leases,
             Self::Status { .. } => Queue::Statuses,
             Self::Event { .. } => Queue::Events,
         }
@@ -112,6 +128,7 @@ impl Statement {
     pub fn key(&self) -> String {
         match self {
             Self::Kubelet(_) => "kubelet".to_owned(),
+            Self::Wants(_) => "wants".to_owned(),
             Self::Status { about, .. } => about.key(),
             Self::Event {
                 namespace, name, ..
@@ -125,6 +142,15 @@ impl Statement {
         match self {
             Self::Kubelet(pulse) => {
                 put_number(&mut out, u64::from(*pulse == Pulse::Alive));
+            }
+            Self::Wants(wants) => {
+                put_number(&mut out, WANTS);
+                put_number(&mut out, wants.len() as u64);
+                for Wanted { resource, range } in wants {
+                    put_text(&mut out, resource.group());
+                    put_text(&mut out, resource.plural());
+                    Scope::of(range.clone()).encode(&mut out);
+                }
             }
             Self::Status { about, patch } => {
                 let (kind, namespace, name, uid) = match about {
@@ -162,17 +188,44 @@ impl Statement {
     pub fn decode(queue: Queue, bytes: &Bytes) -> Result<Self, Malformed> {
         let mut taker = Taker::new(bytes);
         let statement = match queue {
-            Queue::Leases => Self::Kubelet(match taker.number()? {
-                0 => Pulse::Stopped,
-                1 => Pulse::Alive,
+            Queue::Leases => match taker.number()? {
+                0 => Self::Kubelet(Pulse::Stopped),
+                1 => Self::Kubelet(Pulse::Alive),
+                WANTS => Self::decode_wants(&mut taker)?,
                 _ => return Err(Malformed),
-            }),
+            },
             Queue::Statuses => Self::decode_status(&mut taker)?,
             Queue::Events => Self::decode_event(&mut taker)?,
             Queue::Messages | Queue::Other(_) => return Err(Malformed),
         };
         taker.end()?;
         Ok(statement)
+    }
+
+    fn decode_wants(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
+        let count = usize::try_from(taker.number()?).map_err(|_| Malformed)?;
+        if count > WANTED_MAX {
+            return Err(Malformed);
+        }
+        let one = |_| {
+            let (group, plural) = (taker.text()?, taker.text()?);
+            let Scope { range, selector } = Scope::decode(taker)?;
+            let empty_or_name = |text: &str| text.is_empty() || is_name(text);
+            let named = match &range {
+                Range::All => true,
+                Range::Namespace(namespace) => is_name(namespace),
+                Range::Name(name) => is_name(name.name()) && empty_or_name(name.namespace()),
+                Range::Node(_) => false,
+            };
+            let is_resource = empty_or_name(group) && is_name(plural) && !plural.contains('.');
+            if !is_resource || !named || !selector.is_everything() {
+                return Err(Malformed);
+            }
+            let resource = Resource::new(group, plural);
+            Ok(Wanted { resource, range })
+        };
+        let wants = (0..count).map(one).collect::<Result<_, _>>()?;
+        Ok(Self::Wants(wants))
     }
 
     fn decode_status(taker: &mut Taker<'_>) -> Result<Self, Malformed> {
@@ -249,6 +302,8 @@ fn checked(text: &str) -> Result<Box<str>, Malformed> {
     }
 }
 
+/// Stands where the pulse of a kubelet may stand.
+const WANTS: u64 = 2;
 const NODE: u64 = 0;
 const POD: u64 = 1;
 /// Bytes of a name, as Kubernetes has them.
@@ -256,6 +311,8 @@ const NAME_MAX: usize = 253;
 
 #[cfg(test)]
 mod tests {
+    use object::ObjectName;
+
     use super::*;
 
     fn pod(name: &str) -> Statement {
@@ -279,6 +336,34 @@ mod tests {
         }
     }
 
+    fn wants(resources: &[&str], range: Range) -> Statement {
+        let wanted = |text: &&str| {
+            let (plural, group) = text.split_once('.').unwrap_or((text, ""));
+            let resource = Resource::new(group, plural);
+            let range = range.clone();
+            Wanted { resource, range }
+        };
+        Statement::Wants(resources.iter().map(wanted).collect())
+    }
+
+    #[test]
+    fn what_is_asked_for_leads_nowhere_else_and_is_not_too_much() {
+        let refused = |statement: &Statement| {
+            Statement::decode(statement.queue(), &statement.encode()).is_err()
+        };
+        for range in [
+            Range::Node("n1".into()),
+            Range::Namespace("../x".into()),
+            Range::Namespace("".into()),
+            Range::Name(ObjectName::new("a/b", "x")),
+        ] {
+            assert!(refused(&wants(&["pods"], range.clone())), "{range:?}");
+        }
+        assert!(refused(&wants(&["po/ds"], Range::All)));
+        assert!(!refused(&wants(&["pods"; WANTED_MAX], Range::All)));
+        assert!(refused(&wants(&["pods"; WANTED_MAX + 1], Range::All)));
+    }
+
     #[test]
     fn what_is_said_is_heard() {
         let node = About::Node { uid: "u".into() };
@@ -286,6 +371,10 @@ mod tests {
         for said in [
             Statement::Kubelet(Pulse::Alive),
             Statement::Kubelet(Pulse::Stopped),
+            Statement::Wants(Vec::new()),
+            wants(&["widgets.example.com"], Range::Namespace("shop".into())),
+            wants(&["namespaces", "leases.coordination.k8s.io"], Range::All),
+            wants(&["secrets"], Range::Name(ObjectName::new("shop", "one"))),
             Statement::Status { about: node, patch },
             pod("web-0"),
             event("shop", Act::Create),

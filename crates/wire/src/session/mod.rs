@@ -51,8 +51,10 @@ pub const REPORTS: u64 = 32;
 /// The hub keeps the lease of a node alive for as long as the node says that its kubelet lives.
 /// A hub says so only if it keeps leases.
 pub const LEASES: u64 = 64;
+/// The hub has carried to the node what clients there ask for, as far as they may have it.
+pub const SCOPES: u64 = 128;
 /// What is understood here beyond the protocol, a bit for each.
-pub const FEATURES: u64 = RESUMES | CONTENTS | DOCUMENTS | TUNNELS | REPORTS;
+pub const FEATURES: u64 = RESUMES | CONTENTS | DOCUMENTS | TUNNELS | REPORTS | SCOPES;
 
 /// Why a session ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
