@@ -82,6 +82,7 @@ async fn what_a_pod_watches_is_carried_to_its_node_as_far_as_its_account_may_see
     bind(&world, &rules).await;
     let here = client(&world, 0, token(&world, "one", 0).await).await;
     make(&world, "one").await;
+    world.settled(CONVERGED).await;
     is_carried(&here, WIDGETS, &world.nodes[0]).await;
     let made = make(&world, "two").await;
     // Nobody on the other node asked for it.
