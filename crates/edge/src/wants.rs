@@ -23,8 +23,9 @@ use crate::reports::{Hub, Reports};
 const COMES_WITHIN: Duration = Duration::from_secs(15);
 /// When the hub is asked again for what did not come.
 const ASKED_AGAIN: Duration = Duration::from_secs(600);
-/// What nobody used for so long is not carried any more.
-const USED_WITHIN: Duration = Duration::from_secs(3600);
+/// What nobody used for so long is not carried any more. No watch lasts longer: one that is open is
+/// begun again before.
+const USED_WITHIN: Duration = Duration::from_secs(7200);
 /// How often that is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(300);
 /// The document in which it lies on the node's disk.
@@ -271,10 +272,10 @@ mod tests {
         state.touch(&widgets.resource, &name, at(3000));
         let other = Range::Name(ObjectName::new("b", "x"));
         state.touch(&widgets.resource, &other, at(9000));
-        assert!(!state.end_unused(at(3599)));
-        assert!(state.end_unused(at(3600)));
+        assert!(!state.end_unused(at(7199)));
+        assert!(state.end_unused(at(7200)));
         assert_eq!(state.list(), [widgets]);
-        assert!(state.end_unused(at(6600)));
+        assert!(state.end_unused(at(10200)));
         assert!(state.list().is_empty() && state.said);
     }
 
