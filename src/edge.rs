@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::{ArgAction, Args};
 use edge::agent::{Agent, Registration};
 use edge::join::{Failed, Home, Hub, Identity, Joining, Plan, Rotation, join_until, plan};
@@ -107,6 +107,10 @@ pub(crate) struct EdgeFlags {
         value_name = "IP:PORT|off"
     )]
     api: Option<LocalApi>,
+    /// Lead pods to the node's API: a kubelet that reads there gives them its address and authority.
+    /// Needs --api with an address of this machine that pods reach
+    #[arg(long, env = "HOLDFAST_API_FOR_PODS", hide_env_values = true)]
+    api_for_pods: bool,
     /// Show Prometheus metrics on this address and port, to whoever can reach it
     #[arg(
         long,
@@ -145,6 +149,7 @@ pub(crate) fn run(flags: EdgeFlags, log_flags: &LogFlags, until: Until) -> Resul
         level: log_flags.log_level.unwrap_or(LogLevel::Info),
     })
     .map_err(Failure::run)?;
+    check_pods(&flags)?;
     life::live((Threads::One, until), GRACE, async |tasks, clock| {
         start(flags, tasks, clock).await
     })
@@ -190,6 +195,7 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
             node: &node,
             data_dir: &flags.data_dir,
             listen,
+            for_pods: flags.api_for_pods,
             clock: clock.clone(),
         };
         match (local.start(tasks).await, flags.api) {
@@ -225,6 +231,29 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     info!(%node, socket = %path.display(), "ready");
     Ok(())
 }
+
+/// Pods are led to one address, which somebody must have chosen.
+fn check_pods(flags: &EdgeFlags) -> Result<(), Failure> {
+    if !flags.api_for_pods {
+        return Ok(());
+    }
+    match flags.api {
+        None | Some(LocalApi(None)) => Err(Failure::usage(anyhow!(PODS_REACH))),
+        Some(LocalApi(Some(listen))) if listen.ip().is_unspecified() => {
+            Err(Failure::usage(anyhow!(PODS_REACH)))
+        }
+        Some(LocalApi(Some(listen))) => {
+            if listen.ip().is_loopback() {
+                warn!(%listen, "only pods with the network of this machine reach the node's API");
+            }
+            Ok(())
+        }
+    }
+}
+
+/// What is said to who would lead pods nowhere.
+const PODS_REACH: &str = "--api-for-pods needs --api with an address of this machine that pods \
+    reach, such as 169.254.20.11:10443 (docs/operating/edge-node.md)";
 
 /// Shows how the agent is doing.
 async fn show(

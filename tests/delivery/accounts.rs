@@ -31,7 +31,7 @@ impl Pod {
     }
 
     /// Asks until the node itself answers: nothing goes to the cluster for it any more.
-    async fn is_answered_here(&self, path: &str, node: &Node) {
+    pub(crate) async fn is_answered_here(&self, path: &str, node: &Node) {
         let began = Instant::now();
         loop {
             let before = passed_on(node).await;

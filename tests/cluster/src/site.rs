@@ -103,7 +103,8 @@ impl Site {
                 error,
             }
         };
-        tls(self.authority()?.certificate(), credential).map_err(refused)
+        let authority = self.authority()?;
+        tls([authority.certificate()], credential).map_err(refused)
     }
 
     pub(crate) fn pki(&self) -> Result<Folder, Error> {
@@ -167,13 +168,15 @@ current-context: test
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// How a client with this certificate, or with none, speaks TLS to servers of an authority.
-pub(crate) fn tls(
-    authority: &CertificateDer<'static>,
+/// How a client with this certificate, or with none, speaks TLS to servers of these authorities.
+pub(crate) fn tls<'a>(
+    authorities: impl IntoIterator<Item = &'a CertificateDer<'static>>,
     credential: Option<&Credential>,
 ) -> Result<ClientConfig, rustls::Error> {
     let mut roots = RootCertStore::empty();
-    roots.add(authority.clone())?;
+    for authority in authorities {
+        roots.add(authority.clone())?;
+    }
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

@@ -9,7 +9,8 @@ use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use jiff::Timestamp;
 use kubeapi::Status;
-use kubeapi::read::Overlay;
+use kubeapi::catalog::Kind;
+use kubeapi::read::{Lens, Overlay};
 use kubeapi::request::ResourcePath;
 use kubeapi::serve::{Beyond, Entrusted, Name, Passing, Seeing};
 use kubeapi::who::User;
@@ -18,6 +19,7 @@ use object::{Range, Resource};
 use wire::join::NodeName;
 
 use super::copies::Copies;
+use super::pods::Leading;
 use super::rights::user_of;
 use crate::overlay::Desk;
 use crate::tunnel::{NotPassed, Tunnel};
@@ -34,6 +36,8 @@ pub(super) struct Gate {
     user: String,
     copies: Copies,
     beside: Beside,
+    /// Leads pods here, where they are to be.
+    leading: Option<Leading>,
 }
 
 /// What is beside the way to the cluster, of an agent that has it.
@@ -52,7 +56,17 @@ impl Gate {
             user: user_of(node),
             copies,
             beside,
+            leading: None,
         }
+    }
+
+    /// The same, where pods are led to it.
+    pub(super) fn leading(self, leading: Option<Leading>) -> Self {
+        Self { leading, ..self }
+    }
+
+    fn is_node(&self, user: &User) -> bool {
+        user.name == self.user && user.node().is_some()
     }
 }
 
@@ -64,7 +78,7 @@ impl Beyond for Gate {
     fn lends_itself_to(&self, user: &User) -> bool {
         // The hub acts as the node for whoever comes without a token: nobody else may be taken for
         // it.
-        user.belongs_to(LOCAL_ADMINS) || (user.name == self.user && user.node().is_some())
+        user.belongs_to(LOCAL_ADMINS) || self.is_node(user)
     }
 
     fn pass(&self, request: Request<Incoming>, name: Name) -> Passing<'_> {
@@ -108,6 +122,11 @@ impl Beyond for Gate {
         if let Some(wants) = &self.beside.wants {
             wants.uses(resource, range);
         }
+    }
+
+    fn lens(&self, user: &User, kind: &Kind) -> Option<Arc<dyn Lens>> {
+        let leading = self.leading.as_ref().filter(|_| self.is_node(user));
+        leading.and_then(|leading| leading.lens(kind))
     }
 
     fn overlay(&self) -> Option<Arc<dyn Overlay>> {

@@ -140,6 +140,11 @@ impl Identity {
         })
     }
 
+    /// The authority whose certificate the API shows.
+    pub fn authority_pem(&self) -> String {
+        self.authority.certificate_pem()
+    }
+
     /// How the API speaks TLS.
     pub fn tls(&self, clock: &Clock) -> Result<Arc<ServerConfig>, Failed> {
         let clients = self.authority.certificate();

@@ -4,6 +4,7 @@
 pub mod rights; // who may read what of the store
 mod papers; // what the hub says of accounts and keys -> rights
 pub mod identity; // the certificates of the API and of its own clients
+mod pods; // what leads pods of the node to the API
 mod copies; // what the cluster answered -> files, for a time without it
 mod gate; // what is not answered here -> the tunnel
 
@@ -29,6 +30,7 @@ use gate::Gate;
 pub(crate) use gate::refused;
 use identity::Identity;
 use papers::Rights;
+use pods::Leading;
 
 /// Connections that the API has open at once. A node has tens of clients.
 const CONNECTIONS_MAX: u32 = 1024;
@@ -61,6 +63,8 @@ pub struct Local<'a> {
     pub data_dir: &'a Path,
     /// Where to listen. Port 0 is the one of last time, or any.
     pub listen: SocketAddr,
+    /// Whether pods of the node are led to it.
+    pub for_pods: bool,
     /// The time.
     pub clock: Clock,
 }
@@ -89,6 +93,7 @@ impl Local<'_> {
             node: self.node.clone(),
             data_dir: self.data_dir.to_owned(),
             address,
+            for_pods: self.for_pods,
             clock: self.clock,
             crowd: tasks.crowd("api connections", CONNECTIONS_MAX),
             shutdown: tasks.shutdown().clone(),
@@ -120,6 +125,7 @@ struct Resting {
     node: NodeName,
     data_dir: PathBuf,
     address: SocketAddr,
+    for_pods: bool,
     clock: Clock,
     crowd: Crowd,
     shutdown: Shutdown,
@@ -157,7 +163,11 @@ impl Resting {
         (identity, tls): (Identity, Arc<ServerConfig>),
     ) -> Result<(), listen::Error> {
         let rights = Rights::new(self.keep.clone(), &self.node);
-        let api = self.api(self.address, &rights, &self.shutdown);
+        let authority = || identity.authority_pem();
+        let leading = self
+            .for_pods
+            .then(|| Leading::new(self.address, authority()));
+        let api = self.api(leading, &rights);
         let answer = move |accepted| serve(api.clone(), accepted);
         let listening = listener.run(tls, self.crowd, self.shutdown.clone(), answer);
         let rights = rights.run(self.shutdown.clone());
@@ -182,10 +192,10 @@ impl Resting {
         }
     }
 
-    fn api(&self, address: SocketAddr, rights: &Rights, shutdown: &Shutdown) -> Arc<Api> {
+    fn api(&self, leading: Option<Leading>, rights: &Rights) -> Arc<Api> {
         let copies = Copies::new(&self.data_dir, &self.clock);
         let beside = (copies, self.beside.clone());
-        let gate = Gate::new(self.tunnel.clone(), &self.node, beside);
+        let gate = Gate::new(self.tunnel.clone(), &self.node, beside).leading(leading);
         let told = Told::new(self.keep.reader().clone(), TOLD);
         Api::new(Parts {
             reader: self.keep.reader().clone(),
@@ -196,11 +206,11 @@ impl Resting {
             verifier: rights.verifying(),
             about: About {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
-                address: address.to_string(),
+                address: self.address.to_string(),
                 issuer: String::new(),
             },
             clock: self.clock.clone(),
-            shutdown: shutdown.clone(),
+            shutdown: self.shutdown.clone(),
             limits: LIMITS,
         })
     }

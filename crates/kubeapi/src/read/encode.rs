@@ -9,6 +9,7 @@ use object::Version;
 use object::splice;
 use serde_json::{Value, json};
 
+use super::Lens;
 use crate::Status;
 use crate::catalog::{Kind, LABEL};
 use crate::protobuf::typed;
@@ -27,6 +28,8 @@ pub struct Encoder {
     pub form: Form,
     /// What comes with a table's rows.
     pub include: Include,
+    /// What the caller sees objects through, if anything.
+    lens: Option<Arc<dyn Lens>>,
     api_version: String,
     /// How an object of the kind begins, with its own kind and version.
     label: String,
@@ -75,15 +78,22 @@ impl Encoder {
             kind,
             form,
             include,
+            lens: None,
             api_version,
             label,
         }
+    }
+
+    /// The same for a caller who sees stored objects through this.
+    pub fn seen_through(self, lens: Option<Arc<dyn Lens>>) -> Self {
+        Self { lens, ..self }
     }
 
     /// Whether an object's bytes are the same for every client that asks in this form, so that one
     /// encoding serves all.
     pub fn is_plain(&self) -> bool {
         self.form.shape == Shape::Whole
+            && self.lens.is_none()
             && !self.kind.is_event_view()
             && self
                 .kind
@@ -294,9 +304,15 @@ impl Encoder {
         Sheet::new(&self.kind, version, self.include)
     }
 
+    /// A stored object as the caller sees it, in the version that was asked for.
+    fn in_version(&self, bytes: &Bytes) -> Result<Bytes, Status> {
+        let seen = self.lens.as_ref().and_then(|lens| lens.through(bytes));
+        self.renamed(seen.as_ref().unwrap_or(bytes))
+    }
+
     /// The object as the version that was asked for shows it. Versions of a custom kind differ in
     /// their name only.
-    fn in_version(&self, bytes: &Bytes) -> Result<Bytes, Status> {
+    fn renamed(&self, bytes: &Bytes) -> Result<Bytes, Status> {
         if self.kind.is_event_view() {
             let stored = serde_json::from_slice(bytes).map_err(unreadable)?;
             return Ok(from_stored(&self.kind, stored).to_string().into());

@@ -6,10 +6,12 @@ pub mod options; // resourceVersion, match, limit, continue: what is legal and w
 pub mod token; // where a list goes on
 pub mod encode; // an object, a list, an event -> bytes, in the form that was asked for
 mod overlay; // what is shown otherwise than it is stored
+mod lens; // what one caller is shown otherwise
 pub mod get;
 pub mod list;
 pub mod watch;
 
+pub use lens::Lens;
 pub use overlay::Overlay;
 
 use object::{Resource, Version};

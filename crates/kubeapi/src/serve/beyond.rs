@@ -22,7 +22,8 @@ use super::payload::Payload;
 use super::route::{self, Asked, accept, is_watch};
 use super::{Api, identity, objects, papers, paths, schemas, shape};
 use crate::Status;
-use crate::read::{Overlay, get, list, question};
+use crate::catalog::Kind;
+use crate::read::{Lens, Overlay, get, list, question};
 use crate::request::{Form, Query, ResourcePath, Shape, Target};
 use crate::who::User;
 use crate::who::impersonate::Wanted;
@@ -65,6 +66,10 @@ pub trait Beyond: Send + Sync + 'static {
     fn uses(&self, _: &Resource, _: &Range) {}
     /// What is shown otherwise than it is stored, if anything ever is.
     fn overlay(&self) -> Option<Arc<dyn Overlay>> {
+        None
+    }
+    /// What a caller sees objects of a kind through, if anything.
+    fn lens(&self, _: &User, _: &Kind) -> Option<Arc<dyn Lens>> {
         None
     }
 }

@@ -27,10 +27,10 @@ use host::{Clock, Shutdown};
 use parking_lot::RwLock;
 use store::Reader;
 
-use crate::catalog::Catalog;
-use crate::read::Overlay;
-use crate::who::Authorizer;
+use crate::catalog::{Catalog, Kind};
+use crate::read::{Lens, Overlay};
 use crate::who::token::Verifying;
+use crate::who::{Authorizer, User};
 use crate::write::order::Writes;
 
 pub use beyond::{Beyond, Name, Passing};
@@ -90,6 +90,12 @@ impl Api {
     /// What is shown otherwise than it is stored.
     fn overlay(&self) -> Option<Arc<dyn Overlay>> {
         self.beyond.as_ref().and_then(|beyond| beyond.overlay())
+    }
+
+    /// What a caller sees objects of a kind through, if anything.
+    fn lens(&self, user: &User, kind: &Kind) -> Option<Arc<dyn Lens>> {
+        let beyond = self.beyond.as_ref()?;
+        beyond.lens(user, kind)
     }
 
     /// A number from 0 to 1 that spreads things in time. It need not be secret, only even.

@@ -93,7 +93,7 @@ pub(super) async fn read(
 ) -> Result<Answer, Status> {
     let query = &asked.query;
     let kind = subject.kind.clone();
-    let encoder = encoder(asked, kind.clone())?;
+    let encoder = encoder(asked, kind.clone())?.seen_through(api.lens(&asked.user, &kind));
     if is_watch(path, query) {
         return watching(api, peer, asked, (encoder, subject.extent), path).await;
     }
