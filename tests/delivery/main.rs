@@ -39,6 +39,7 @@ mod quic; //     the core of it over QUIC
 mod middle; //   what stands in between and has its own mind
 mod local; //    the Kubernetes API of a node
 mod pods; //     pods that are led to the API of their node
+mod written; //  what was written through a node and is read there
 mod scopes; //   what is carried to a node because somebody asks
 mod accounts; // what pods on a node may read there
 mod kubectl; //  what people type on a node

@@ -48,8 +48,13 @@ pub fn shown(
 /// Whether a get is answered from what is held: what is there is there, and where a scope covers
 /// the name, what is not there is not.
 pub fn is_held(reader: &Reader, kind: &Kind, path: &ResourcePath) -> bool {
-    let want = want(kind, path);
-    reader.row(&want.resource, &name(kind, path)).is_some() || reader.covers(&want)
+    is_name_held(reader, kind, &name(kind, path))
+}
+
+/// The same of an object with this name.
+pub fn is_name_held(reader: &Reader, kind: &Kind, name: &ObjectName) -> bool {
+    let want = named(kind, name.clone());
+    reader.row(&want.resource, name).is_some() || reader.covers(&want)
 }
 
 /// Whether the object that a path names, if it is there, is in the version of the kind.
@@ -79,15 +84,20 @@ pub fn find(reader: &Reader, kind: &Kind, path: &ResourcePath) -> Result<Bytes, 
 }
 
 fn want(kind: &Kind, path: &ResourcePath) -> Want {
+    named(kind, name(kind, path))
+}
+
+fn named(kind: &Kind, name: ObjectName) -> Want {
     Want {
         resource: kind.stored_as(),
-        range: Range::Name(name(kind, path)),
+        range: Range::Name(name),
         selector: Selector::default(),
         extent: Extent::Whole,
     }
 }
 
-fn name(kind: &Kind, path: &ResourcePath) -> ObjectName {
+/// The name of the object that a path names.
+pub fn name(kind: &Kind, path: &ResourcePath) -> ObjectName {
     let namespace = if kind.namespaced {
         &*path.namespace
     } else {

@@ -20,6 +20,7 @@ use super::entrusted::{self, Entrusted, Seeing};
 use super::objects::Subject;
 use super::payload::Payload;
 use super::route::{self, Asked, accept, is_watch};
+use super::written::{self, Newest, Writing};
 use super::{Api, identity, objects, papers, paths, schemas, shape};
 use crate::Status;
 use crate::catalog::Kind;
@@ -152,14 +153,16 @@ pub(super) async fn answer(
         return entrusted::answer(api, &**beyond, matter, request).await;
     }
     let schemas = schemas::Question::of(&request);
+    let writing = Writing::of(api, &request);
     let passed = pass(api, &**beyond, &caller, request).await;
     match (passed, poorer) {
         (Ok(passed), Some(poorer)) if passed.status() == StatusCode::FORBIDDEN => {
             poorer.answer(api, peer).await.map(Reply::Here)
         }
-        (Ok(passed), _) => Ok(Reply::Passed(match schemas {
-            Some(question) => question.copied(passed, beyond),
-            None => passed.map(Payload::passed),
+        (Ok(passed), _) => Ok(Reply::Passed(match (schemas, writing) {
+            (Some(question), _) => question.copied(passed, beyond),
+            (None, Some(writing)) => writing.noted(api, passed).await?,
+            (None, None) => passed.map(Payload::passed),
         })),
         (Err(_), Some(poorer)) => poorer.answer(api, peer).await.map(Reply::Here),
         (Err(status), None) => Err(status),
@@ -300,7 +303,20 @@ fn subject(
     if !path.name.is_empty() && !is_watch(path, &asked.query) {
         let extent = Extent::Whole;
         let held = get::is_held(reader, &kind, path) && get::is_in_version(reader, &kind, path);
-        return Ok(held.then_some(Subject { kind, extent }));
+        let newest = match held {
+            true => written::newest(api, &kind, path),
+            false => Newest::Held,
+        };
+        let instead = match newest {
+            Newest::Elsewhere if beyond.is_open() => return Ok(None),
+            Newest::This(bytes) => Some(bytes),
+            Newest::Held | Newest::Elsewhere => None,
+        };
+        return Ok(held.then_some(Subject {
+            kind,
+            extent,
+            instead,
+        }));
     }
     let mut want = match question::want(&kind, path, &asked.query) {
         Ok(want) => want,
@@ -322,7 +338,7 @@ fn subject(
     }
     let extent = want.extent;
     let held = list::is_in_version(reader, &kind, &want);
-    Ok(held.then_some(Subject { kind, extent }))
+    Ok(held.then_some(Subject::held(kind, extent)))
 }
 
 /// Whether what somebody watches comes here. It comes for those alone who watch on their own

@@ -15,6 +15,7 @@ use super::beyond::{Beyond, Reply};
 use super::limits::BODY_BYTES_MAX;
 use super::payload::Payload;
 use super::route::{self, Asked, is_watch};
+use super::written::Writing;
 use super::{Api, intake, objects};
 use crate::Status;
 use crate::catalog::Kind;
@@ -117,6 +118,7 @@ pub(super) async fn answer(
     let encoder = objects::encoder(&asked, kind.clone())?;
     let (head, body) = request.into_parts();
     let body = intake::body(body).await?;
+    let writing = Writing::of(api, &Request::from_parts(head.clone(), ()));
     let entrusted = Entrusted {
         head,
         path,
@@ -124,7 +126,10 @@ pub(super) async fn answer(
         body,
     };
     match beyond.see_to(entrusted).await? {
-        Seen::Passed(response) => Ok(Reply::Passed(response.map(Payload::passed))),
+        Seen::Passed(response) => Ok(Reply::Passed(match writing {
+            Some(writing) => writing.noted(api, response).await?,
+            None => response.map(Payload::passed),
+        })),
         Seen::Object(code, bytes) => {
             let bytes = encoder.shown(bytes, api.clock.wall())?;
             Ok(Reply::Here(Answer::full(code, JSON, bytes)))

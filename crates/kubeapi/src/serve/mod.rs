@@ -13,6 +13,7 @@ mod paths; // health, version, discovery, schemas, keys
 mod papers; // what a cluster elsewhere says of itself -> version and discovery
 mod schemas; // what a cluster elsewhere says of its schemas -> copies for later
 mod beyond; // what is not answered here -> where it is
+mod written; // what was passed on and has not come back yet
 mod entrusted; // what is seen to beside: here or there
 mod reviews; // questions that are asked as objects
 mod answer; // an answer -> an HTTP response
@@ -46,6 +47,8 @@ pub struct Api {
     /// What is in use of the limits.
     pub gate: limits::Gate,
     counter: AtomicU64,
+    /// What was passed on and has not come back yet.
+    written: written::Written,
 }
 
 impl std::ops::Deref for Api {
@@ -83,6 +86,7 @@ impl Api {
         Arc::new(Self {
             gate: limits::Gate::new(&parts.limits),
             counter: AtomicU64::new(0),
+            written: written::Written::default(),
             parts,
         })
     }

@@ -1,0 +1,71 @@
+//! Who writes through the API of a node and asks it for the object is not shown what was there before.
+
+use ::cluster::client::{Answer, Client};
+use serde_json::{Value, json};
+
+use crate::accounts::{bind, client, token};
+use crate::driver::service;
+use crate::local::{Local, json_of, listed, text};
+use crate::world::{CONVERGED, Plan, World};
+
+const SERVICES: &str = "/api/v1/namespaces/default/services";
+const ONE: &str = "/api/v1/namespaces/default/services/one";
+/// Often enough that what was written is not always back before it is asked for.
+const TIMES: usize = 40;
+
+/// One connection of somebody with a token: what he asks comes right after what he wrote.
+struct Caller {
+    local: Local,
+    client: Client,
+}
+
+impl Caller {
+    async fn ask(&mut self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        let request = self.local.request(method, path, body);
+        self.client.exchange(request).await.unwrap()
+    }
+
+    async fn must(&mut self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let answer = self.ask(method, path, body).await;
+        let good = (200..300).contains(&answer.status);
+        assert!(good, "{method} {path}: {} {}", answer.status, text(&answer));
+        json_of(&answer)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_just_written_through_a_node_is_read_there() {
+    let world = World::started(Plan::default()).await;
+    let rules = json!([{"apiGroups": [""], "resources": ["services"], "verbs": ["*"]}]);
+    bind(&world, &rules).await;
+    world.driver.create("services", &service("one", "0")).await;
+    let token = token(&world, "one", 0).await;
+    world.settled(CONVERGED).await;
+    let pod = client(&world, 0, token).await;
+    pod.is_answered_here(SERVICES, &world.nodes[0]).await;
+    let client = pod.local.client().await;
+    let local = pod.local;
+    let mut caller = Caller { local, client };
+    for time in 1..=TIMES {
+        let patch = json!({"metadata": {"annotations": {"note": time.to_string()}}});
+        let written = caller.must("PATCH", ONE, Some(&patch)).await;
+        let read = caller.must("GET", ONE, None).await;
+        let at = |of: &Value| of["metadata"]["resourceVersion"].clone();
+        assert_eq!(at(&read), at(&written), "{time}");
+        assert_eq!(read["metadata"]["annotations"]["note"], time.to_string());
+    }
+    for time in 0..TIMES {
+        let name = format!("made-{time}");
+        let path = format!("{SERVICES}/{name}");
+        let made = service(&name, "new");
+        let written = caller.must("POST", SERVICES, Some(&made)).await;
+        let read = caller.must("GET", &path, None).await;
+        assert_eq!(read["metadata"]["uid"], written["metadata"]["uid"]);
+        caller.must("DELETE", &path, None).await;
+        assert_eq!(caller.ask("GET", &path, None).await.status, 404, "{name}");
+    }
+    world.settled(CONVERGED).await;
+    let list = caller.must("GET", SERVICES, None).await;
+    let names: Vec<String> = listed(&list).into_keys().collect();
+    assert_eq!(names, ["kubernetes", "one"]);
+}
