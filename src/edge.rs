@@ -175,6 +175,7 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     let times = Times::new(clock.clone());
     let requests = tasks.crowd("requests", tunnel::REQUESTS_MAX);
     let tunnel = Tunnel::new(requests, times.clone(), Arc::clone(&status));
+    tunnel.compare_with(keep.reader().clone());
     let shutdown = tasks.shutdown().clone();
     tasks.add("reports", reports.clone().run(shutdown.clone()));
     if let LocalApi(Some(listen)) = flags.api.unwrap_or(LocalApi(Some(API))) {

@@ -33,19 +33,53 @@ impl Caller {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_was_just_written_through_a_node_is_read_there() {
+/// A node, and somebody on it who may do anything with services, of which there is one.
+async fn world(one: &Value) -> (World, Caller) {
     let world = World::started(Plan::default()).await;
     let rules = json!([{"apiGroups": [""], "resources": ["services"], "verbs": ["*"]}]);
     bind(&world, &rules).await;
-    world.driver.create("services", &service("one", "0")).await;
+    world.driver.create("services", one).await;
     let token = token(&world, "one", 0).await;
     world.settled(CONVERGED).await;
     let pod = client(&world, 0, token).await;
     pod.is_answered_here(SERVICES, &world.nodes[0]).await;
     let client = pod.local.client().await;
     let local = pod.local;
-    let mut caller = Caller { local, client };
+    (world, Caller { local, client })
+}
+
+/// Text of this length that cannot be packed well.
+fn noise(length: usize) -> String {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let letter = |_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        char::from(b'a' + (state >> 59) as u8 % 26)
+    };
+    (0..length).map(letter).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_node_holds_does_not_come_again_because_somebody_writes_it() {
+    const LENGTH: usize = 30_000;
+    let (world, mut caller) = world(&service("one", &noise(LENGTH))).await;
+    let before = world.nodes[0].received().await;
+    for time in 0..4 {
+        let patch = json!({"metadata": {"labels": {"time": time.to_string()}}});
+        let written = caller.must("PATCH", ONE, Some(&patch)).await;
+        let note = written["metadata"]["annotations"]["note"].as_str();
+        assert_eq!(note.unwrap().len(), LENGTH);
+        world.settled(CONVERGED).await;
+    }
+    // Neither with the answers nor as changes. Packed alone, each would take half of its length.
+    let received = world.nodes[0].received().await - before;
+    assert!(received < LENGTH as u64 / 2, "{received} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_just_written_through_a_node_is_read_there() {
+    let (world, mut caller) = world(&service("one", "0")).await;
     for time in 1..=TIMES {
         let patch = json!({"metadata": {"annotations": {"note": time.to_string()}}});
         let written = caller.must("PATCH", ONE, Some(&patch)).await;

@@ -179,6 +179,7 @@ impl Ground {
         let policy = config.policy.clone();
         let (hub, happenings) = Hub::new(times, policy, epochs.now(), config.cache.clone());
         let tunnels = Tunnels::new(&config.cluster, clock.clone(), tasks);
+        tunnels.compare_with(Arc::clone(hub.cache()));
         let hub = hub.with_leases(config.leases).with_tunnels(tunnels);
         let ground = Self {
             client,

@@ -19,14 +19,14 @@ use wire::frame::{
     Bye, Cause, Class, Frame, Hello, MESSAGE_BYTES_MAX, NotUnderstood, Reason, Weight, Welcome,
     frames,
 };
-use wire::session::{Ended, LEASES, REPORTS, Receiver, SCOPES, TUNNELS, Task};
+use wire::session::{Ended, LEASES, PACKED, REPORTS, Receiver, SCOPES, TUNNELS, Task};
 use wire::stream::{self, CHUNK_BYTES_MAX, Side};
 
 use crate::keep::{Begun, Keep, Stored};
 use crate::reconnect::Lasted;
 use crate::reports::{Hub, Reports};
 use crate::status::Status;
-use crate::tunnel::Tunnel;
+use crate::tunnel::{Answers, Tunnel};
 
 /// Pieces that wait for the disk. Beyond it nothing more is read: the hub waits for acks anyway.
 const WAITING_MAX: usize = 64;
@@ -370,7 +370,11 @@ where
                 self.status.welcomed(&welcome, self.times.clock().wall());
                 if let Some(tunnel) = self.tunnel {
                     let carries = welcome.features & TUNNELS != 0;
-                    tunnel.begin(carries.then(|| self.streams.opener()));
+                    let answers = match welcome.features & PACKED {
+                        0 => Answers::Plain,
+                        _ => Answers::Packed,
+                    };
+                    tunnel.begin(carries.then(|| self.streams.opener()), answers);
                 }
                 if let Some(reports) = self.reports {
                     reports.begin(takes(&welcome));

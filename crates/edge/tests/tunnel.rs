@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use edge::tunnel::{REQUESTS_MAX, Tunnel};
+use edge::tunnel::{Answers, REQUESTS_MAX, Tunnel};
 use host::{Clock, Shutdown, Tasks, Times};
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -48,7 +48,7 @@ impl Node {
             let board = Board::new(side, Limits::default(), move || wake.notify_one());
             (board, woken)
         });
-        tunnel.begin(Some(ends[0].0.opener()));
+        tunnel.begin(Some(ends[0].0.opener()), Answers::Plain);
         let ends = Arc::new(ends);
         let mut running = JoinSet::new();
         for from in [0, 1] {

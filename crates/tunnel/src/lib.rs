@@ -11,6 +11,7 @@ mod closed; // why a tube is over before its end
 mod pipe; // one stream, as its task sees it
 mod board; // all streams of a session
 mod tube; // one stream as a connection
+pub mod pieces; // bytes that go packed, piece by piece
 mod splice; // two connections as one
 pub mod hops; // which headers concern one connection only
 
@@ -23,6 +24,12 @@ pub use tube::Tube;
 /// carry them would have another name: who does not know it closes the stream, and who asked can
 /// take this one.
 pub const HTTP: &str = "http";
+
+/// The same with an answer in [`pieces`]. It is understood by who said so when the session began.
+pub const PACKED_HTTP: &str = "http-packed";
+/// The header of a request with the hash of what the node holds of the object that is asked for: the
+/// answer's pieces may be compared with that. It concerns the two ends of the link alone.
+pub const BASE: &str = "holdfast-base";
 
 /// What is asked for over a tube has no host of its own: this one is named.
 pub const HOST: &str = "cluster";

@@ -16,8 +16,9 @@ use hyper::service::service_fn;
 use hyper::upgrade::{self, OnUpgrade, Upgraded};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tracing::debug;
+use tunnel::pieces::{Base, Packing};
 use tunnel::{Tube, hops};
 
 use super::head::{self, Who};
@@ -43,13 +44,29 @@ const NODES: &str = "system:nodes";
 /// What goes back: the cluster's answer, or our own.
 type Answer = Response<Either<Passing, Full<Bytes>>>;
 
-/// Serves one request, and what its connection changes to.
-pub(super) async fn run(tunnels: Tunnels, node: Arc<str>, tube: Tube) {
-    let changed: Arc<Mutex<Changed>> = Arc::default();
+/// Serves one request, and what its connection changes to. If there is a base, the answer goes
+/// packed, and is compared with what that is set to.
+pub(super) async fn run(tunnels: Tunnels, node: Arc<str>, tube: Tube, base: Option<Base>) {
     let patient = Patient::new(tube, tunnels.0.clock.clone(), STUCK_TIME_MAX);
+    match base {
+        None => serve(tunnels, node, patient, Base::default()).await,
+        Some(base) => {
+            let packing = Packing::new(patient, base.clone());
+            serve(tunnels, node, packing, base).await;
+        }
+    }
+}
+
+async fn serve<S>(tunnels: Tunnels, node: Arc<str>, stream: S, base: Base)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let changed: Arc<Mutex<Changed>> = Arc::default();
     let service = service_fn(|request| {
         let (tunnels, node) = (tunnels.clone(), Arc::clone(&node));
         let changed = Arc::clone(&changed);
+        // What the node has is looked for before its request changes it.
+        compare(&tunnels, &request, &base);
         async move {
             let answer = answer(&tunnels, &node, request, &changed).await;
             Ok::<Answer, Infallible>(answer)
@@ -60,7 +77,7 @@ pub(super) async fn run(tunnels: Tunnels, node: Arc<str>, tube: Tube) {
         .header_read_timeout(HEAD_TIME_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
         .keep_alive(false);
-    let served = http.serve_connection(TokioIo::new(patient), service);
+    let served = http.serve_connection(TokioIo::new(stream), service);
     // Serving needs memory that what follows does not.
     let served = Box::pin(served.with_upgrades()).await;
     if let Err(error) = served {
@@ -68,6 +85,16 @@ pub(super) async fn run(tunnels: Tunnels, node: Arc<str>, tube: Tube) {
     }
     let changed = std::mem::take(&mut *changed.lock());
     changed.go_on(&node, &tunnels.0.clock).await;
+}
+
+/// Sets what the answer is compared with to what the node says it has, if the hub has the same.
+fn compare(tunnels: &Tunnels, request: &Request<Incoming>, base: &Base) {
+    let hash = request.headers().get(tunnel::BASE);
+    let hash = hash.and_then(|hash| hash.to_str().ok());
+    let held = hash.and_then(|hash| tunnels.held(request.uri().path(), hash));
+    if let Some(held) = held {
+        base.set(held);
+    }
 }
 
 async fn answer(

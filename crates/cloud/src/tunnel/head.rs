@@ -43,6 +43,8 @@ const OF_PROXIES: [&str; 3] = ["x-remote-", "x-forwarded-", "proxy-"];
 /// The same by name.
 const ALSO_OF_PROXIES: [HeaderName; 4] =
     [HOST, FORWARDED, VIA, HeaderName::from_static("x-real-ip")];
+/// What concerns the two ends of the link alone.
+const OF_THE_LINK: HeaderName = HeaderName::from_static(tunnel::BASE);
 /// A browser has no other place for a token when it opens a WebSocket, so the API server takes one
 /// from here.
 const PROTOCOLS: HeaderName = HeaderName::from_static("sec-websocket-protocol");
@@ -72,7 +74,7 @@ pub(super) fn pass(head: &mut Parts) -> Result<Passed, Refused> {
 fn goes(name: &HeaderName, who: Who) -> bool {
     let text = name.as_str();
     let of_proxies = OF_PROXIES.iter().any(|start| text.starts_with(start));
-    if of_proxies || ALSO_OF_PROXIES.contains(name) {
+    if of_proxies || ALSO_OF_PROXIES.contains(name) || *name == OF_THE_LINK {
         return false;
     }
     let of_callers = text.starts_with(IMPERSONATE) || name == AUTHORIZATION;

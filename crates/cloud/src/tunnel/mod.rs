@@ -11,14 +11,20 @@ mod exchange; // one request from a stream to the cluster, and its answer
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use host::tasks::Crowd;
 use host::{Clock, Tasks};
+use kubeapi::request::Target;
+use object::digest::content_hash;
+use parking_lot::RwLock;
 use tunnel::Arrived;
+use tunnel::pieces::Base;
 use wire::frame::Cause;
 
+use crate::cache::Cache;
 use crate::cluster::Config;
 use lanes::Lanes;
 
@@ -41,6 +47,8 @@ struct Shared {
     crowd: Crowd,
     clock: Clock,
     counts: Counts,
+    /// What answers are compared with.
+    cache: OnceLock<Arc<RwLock<Cache>>>,
 }
 
 /// How requests ended.
@@ -97,6 +105,7 @@ impl Tunnels {
             crowd: tasks.crowd("tunnels", EXCHANGES_MAX),
             clock,
             counts: Counts::default(),
+            cache: OnceLock::new(),
         }));
         let (closing, shutdown) = (tunnels.clone(), tasks.shutdown().clone());
         tasks.add("tunnels", async move {
@@ -108,19 +117,42 @@ impl Tunnels {
         tunnels
     }
 
+    /// Answers about objects may go as differences from what is in this cache, where a node has the
+    /// same.
+    pub fn compare_with(&self, cache: Arc<RwLock<Cache>>) {
+        // A hub has one.
+        drop(self.0.cache.set(cache));
+    }
+
+    /// The bytes that a node says it has of the object that a path names, by their hash.
+    fn held(&self, path: &str, hash: &str) -> Option<Bytes> {
+        let hash = u64::from_str_radix(hash, 16).ok()?;
+        let Ok(Target::Resource(path)) = Target::parse(path) else {
+            return None;
+        };
+        let (resource, name) = path.object()?;
+        let (_, bytes) = self.0.cache.get()?.read().object(&resource, &name)?;
+        (content_hash(&bytes) == hash).then_some(bytes)
+    }
+
     /// Takes a stream that a node opened. `node` is who it is by its certificate.
     pub fn serve(&self, node: &Arc<str>, arrived: Arrived) {
-        if &*arrived.purpose != tunnel::HTTP {
-            self.count(Outcome::Strange);
-            let words = "this hub takes requests alone";
-            return arrived.tube.close(Cause::NotServed, words);
-        }
+        let base = match &*arrived.purpose {
+            tunnel::HTTP => None,
+            tunnel::PACKED_HTTP => Some(Base::default()),
+            _ => {
+                self.count(Outcome::Strange);
+                let words = "this hub takes requests alone";
+                return arrived.tube.close(Cause::NotServed, words);
+            }
+        };
         let Some(place) = self.0.crowd.place() else {
             self.count(Outcome::Busy);
             let words = "the hub has as many requests as it can have";
             return arrived.tube.close(Cause::Busy, words);
         };
-        place.spawn(exchange::run(self.clone(), Arc::clone(node), arrived.tube));
+        let run = exchange::run(self.clone(), Arc::clone(node), arrived.tube, base);
+        place.spawn(run);
     }
 
     /// Requests that are on their way now.

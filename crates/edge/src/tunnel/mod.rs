@@ -8,7 +8,8 @@ mod patience; // how long an answer is waited for
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,9 +23,14 @@ use hyper::client::conn::http1;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
+use kubeapi::request::Target;
+use object::digest::content_hash;
 use parking_lot::Mutex;
+use store::Reader;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::debug;
-use tunnel::{Caller, NotOpened, Opener, Tube, closed, hops};
+use tunnel::pieces::{Base, Unpacking};
+use tunnel::{Caller, NotOpened, Opener, closed, hops};
 use wire::frame::Cause;
 
 use crate::status::Status;
@@ -47,16 +53,27 @@ struct Shared {
     times: Times,
     status: Arc<Status>,
     way: Mutex<Way>,
+    /// What the node holds, which answers are compared with.
+    held: OnceLock<Reader>,
 }
 
 /// What there is of a way to the cluster.
 enum Way {
-    /// A session, in which streams can be opened.
-    Open(Opener),
+    /// A session, in which streams can be opened, and how answers come.
+    Open(Opener, Answers),
     /// A session with a hub that carries no requests.
     NotServed,
     /// None, since then; nothing if there was none since the start.
     None(Option<Timestamp>),
+}
+
+/// How answers come over the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    /// As they are.
+    Plain,
+    /// In pieces that are packed, as differences from what the node holds where that is shorter.
+    Packed,
 }
 
 /// Why a request was not answered.
@@ -99,7 +116,14 @@ impl Tunnel {
             times,
             status,
             way: Mutex::new(Way::None(None)),
+            held: OnceLock::new(),
         }))
+    }
+
+    /// Answers about objects come as differences from what is held here.
+    pub fn compare_with(&self, held: Reader) {
+        // There is one store of a node.
+        drop(self.0.held.set(held));
     }
 
     /// Passes a request to the cluster, and gives the head of the answer with a body that is read
@@ -142,13 +166,14 @@ impl Tunnel {
 
     /// Whether there is a session that carries requests.
     pub fn is_open(&self) -> bool {
-        matches!(&*self.0.way.lock(), Way::Open(opener) if !opener.is_over())
+        matches!(&*self.0.way.lock(), Way::Open(opener, _) if !opener.is_over())
     }
 
     /// A session begins: streams are opened with this, unless its hub carries no requests. Whoever
     /// runs sessions says so.
-    pub fn begin(&self, way: Option<Opener>) {
-        *self.0.way.lock() = way.map_or(Way::NotServed, Way::Open);
+    pub fn begin(&self, way: Option<Opener>, answers: Answers) {
+        let open = |opener| Way::Open(opener, answers);
+        *self.0.way.lock() = way.map_or(Way::NotServed, open);
     }
 
     /// It is over. Without one, nothing changes.
@@ -164,17 +189,27 @@ impl Tunnel {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let request = outward(request)?;
+        let mut request = outward(request)?;
         let within = patience::head_time(&request);
         let caller = match within {
             Some(_) => Caller::Waits,
             None => Caller::Listens,
         };
-        let opener = self.opener()?;
+        let (opener, answers) = self.opener()?;
         let place = self.0.crowd.place().ok_or(NotPassed::Busy)?;
-        let tube = opener.open(tunnel::HTTP, caller);
+        let purpose = match answers {
+            Answers::Plain => tunnel::HTTP,
+            Answers::Packed => tunnel::PACKED_HTTP,
+        };
+        let tube = opener.open(purpose, caller);
         let tube = tube.map_err(|not_opened| self.not_opened(&not_opened))?;
-        let asking = Box::pin(ask(request, tube, place));
+        let asking: Asking = match answers {
+            Answers::Plain => Box::pin(ask(request, tube, place)),
+            Answers::Packed => {
+                let base = self.base(&mut request);
+                Box::pin(ask(request, Unpacking::new(tube, base), place))
+            }
+        };
         let Some(within) = within else {
             return asking.await;
         };
@@ -189,9 +224,31 @@ impl Tunnel {
         }
     }
 
-    fn opener(&self) -> Result<Opener, NotPassed> {
+    /// What an answer is compared with: what is held of the object that is asked for. The request
+    /// says which that is.
+    fn base<B>(&self, request: &mut Request<B>) -> Base {
+        let Some(bytes) = self.held(request.uri().path()) else {
+            return Base::default();
+        };
+        let hash = format!("{:016x}", content_hash(&bytes));
+        if let Ok(hash) = HeaderValue::from_str(&hash) {
+            request.headers_mut().insert(tunnel::BASE, hash);
+        }
+        bytes.into()
+    }
+
+    fn held(&self, path: &str) -> Option<Bytes> {
+        let Ok(Target::Resource(path)) = Target::parse(path) else {
+            return None;
+        };
+        let (resource, name) = path.object()?;
+        let object = self.0.held.get()?.object(&resource, &name).ok()??;
+        Some(object.bytes)
+    }
+
+    fn opener(&self) -> Result<(Opener, Answers), NotPassed> {
         match &*self.0.way.lock() {
-            Way::Open(opener) => Ok(opener.clone()),
+            Way::Open(opener, answers) => Ok((opener.clone(), *answers)),
             Way::NotServed => Err(NotPassed::NotServed),
             Way::None(since) => Err(NotPassed::Offline { since: *since }),
         }
@@ -208,19 +265,23 @@ impl Tunnel {
     }
 }
 
+/// A request that is on its way.
+type Asking = Pin<Box<dyn Future<Output = Result<Response<Incoming>, NotPassed>> + Send>>;
+
 /// Asks over a stream of its own.
-async fn ask<B>(
+async fn ask<B, S>(
     request: Request<B>,
-    tube: Tube,
+    stream: S,
     place: Place,
 ) -> Result<Response<Incoming>, NotPassed>
 where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let mut http = http1::Builder::new();
     http.max_buf_size(HEAD_BYTES_MAX);
-    let shaken = http.handshake(TokioIo::new(tube)).await;
+    let shaken = http.handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = shaken.map_err(|error| broke(&error))?;
     place.spawn(async move {
         if let Err(error) = connection.with_upgrades().await {
@@ -239,6 +300,7 @@ fn outward<B>(request: Request<B>) -> Result<Request<B>, NotPassed> {
     if !head.uri.path().starts_with('/') {
         return Err(NotPassed::Broke("only a path can be asked for".to_owned()));
     }
+    head.headers.remove(tunnel::BASE);
     let upgrade = hops::strip(&mut head.headers);
     if let Some(protocol) = upgrade {
         hops::say_upgrade(&mut head.headers, protocol);

@@ -2,7 +2,7 @@
 
 use host::{Clock, Shutdown, Tasks};
 use http_body_util::Empty;
-use tunnel::Board;
+use tunnel::{Board, Tube};
 use wire::stream::{Limits, STREAMS_MAX, Side};
 
 use super::*;
@@ -29,7 +29,7 @@ async fn without_a_link_it_says_since_when_there_is_none() {
     // A session that was never welcomed is none.
     tunnel.end();
     assert_eq!(refused(&tunnel).await, NotPassed::Offline { since: None });
-    tunnel.begin(None);
+    tunnel.begin(None, Answers::Plain);
     assert_eq!(refused(&tunnel).await, NotPassed::NotServed);
     tunnel.end();
     let NotPassed::Offline { since: Some(since) } = refused(&tunnel).await else {
@@ -49,7 +49,7 @@ async fn without_a_link_it_says_since_when_there_is_none() {
 async fn an_answer_that_does_not_come_is_not_waited_for_for_ever() {
     let (tunnel, _tasks) = tunnel();
     let board = Board::new(Side::Agent, Limits::default(), || {});
-    tunnel.begin(Some(board.opener()));
+    tunnel.begin(Some(board.opener()), Answers::Plain);
     let began = tokio::time::Instant::now();
     let NotPassed::Broke(words) = refused(&tunnel).await else {
         panic!("nobody answers");
@@ -65,7 +65,7 @@ async fn an_answer_that_does_not_come_is_not_waited_for_for_ever() {
 async fn when_the_session_ends_whoever_waits_is_told() {
     let (tunnel, _tasks) = tunnel();
     let board = Board::new(Side::Agent, Limits::default(), || {});
-    tunnel.begin(Some(board.opener()));
+    tunnel.begin(Some(board.opener()), Answers::Plain);
     let ends = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         board.end("the hub was silent");
@@ -83,7 +83,7 @@ async fn as_many_requests_go_as_a_session_carries_and_the_next_is_told_so() {
     let (tunnel, _tasks) = tunnel();
     let board = Board::new(Side::Agent, Limits::default(), || {});
     let opener = board.opener();
-    tunnel.begin(Some(opener.clone()));
+    tunnel.begin(Some(opener.clone()), Answers::Plain);
     let open = |_| opener.open("x", Caller::Waits).unwrap();
     let all: Vec<Tube> = (0..STREAMS_MAX).map(open).collect();
     assert_eq!(refused(&tunnel).await, NotPassed::Busy);

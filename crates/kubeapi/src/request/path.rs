@@ -4,6 +4,8 @@
 //! spelling of a path can mean one thing to one and another thing to the other. Nothing is
 //! normalised: a path that would need it is refused.
 
+use object::{ObjectName, Resource};
+
 use super::percent;
 
 /// Bytes of a URL that are read.
@@ -49,6 +51,21 @@ pub struct ResourcePath {
     pub rest: Vec<String>,
     /// The old way to ask for a watch: a `watch` segment after the version.
     pub watch: bool,
+}
+
+impl ResourcePath {
+    /// The object that the path names, or a part of which; nothing for a collection.
+    pub fn object(&self) -> Option<(Resource, ObjectName)> {
+        if self.name.is_empty() {
+            return None;
+        }
+        let namespace = match (&*self.group, &*self.resource) {
+            ("", "namespaces") => "",
+            _ => &self.namespace,
+        };
+        let resource = Resource::new(&self.group, &self.resource);
+        Some((resource, ObjectName::new(namespace, &self.name)))
+    }
 }
 
 impl Target {

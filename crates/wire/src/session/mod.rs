@@ -53,8 +53,10 @@ pub const REPORTS: u64 = 32;
 pub const LEASES: u64 = 64;
 /// The hub has carried to the node what clients there ask for, as far as they may have it.
 pub const SCOPES: u64 = 128;
+/// Answers to requests of the node may come packed.
+pub const PACKED: u64 = 256;
 /// What is understood here beyond the protocol, a bit for each.
-pub const FEATURES: u64 = RESUMES | CONTENTS | DOCUMENTS | TUNNELS | REPORTS | SCOPES;
+pub const FEATURES: u64 = RESUMES | CONTENTS | DOCUMENTS | TUNNELS | REPORTS | SCOPES | PACKED;
 
 /// Why a session ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
