@@ -21,7 +21,7 @@ use host::glass::{Page, Port, Shown, Socket};
 use host::pki::Pin;
 use host::{Clock, Shutdown, Tasks, Times, files};
 use store::disk::real::RealDisk;
-use store::{Options, Replica};
+use store::{KeyFile, Options, Replica};
 use tracing::{info, warn};
 use wire::frame::Machine;
 use wire::join::{NodeName, Token};
@@ -111,6 +111,16 @@ pub(crate) struct EdgeFlags {
     /// Needs --api with an address of this machine that pods reach
     #[arg(long, env = "HOLDFAST_API_FOR_PODS", hide_env_values = true)]
     api_for_pods: bool,
+    /// A file with the key that Secrets on this node's disk are sealed with, for its owner alone
+    /// (0600): 64 hexadecimal digits. Of several lines the first seals, all of them open [default:
+    /// secrets.key in the data directory, made at the first start]
+    #[arg(
+        long,
+        env = "HOLDFAST_SECRETS_KEY_FILE",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    secrets_key_file: Option<PathBuf>,
     /// Show Prometheus metrics on this address and port, to whoever can reach it
     #[arg(
         long,
@@ -135,6 +145,8 @@ Exit codes: 0 stopped as asked, 1 failed while running, 2 wrong usage or configu
 
 /// Where the node's own Kubernetes API listens, if nothing else is said.
 const API: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10443);
+/// The file in the data directory that has the key of Secrets, if no other is named.
+const SECRETS_KEY: &str = "secrets.key";
 /// How long the agent has to end its session and close its store.
 const GRACE: Duration = Duration::from_secs(10);
 /// Looks at once.
@@ -161,7 +173,7 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     let home = Home::open(&flags.data_dir.join("identity"))?;
     let who = who(&home, &flags, &clock)?;
     let node = who.node().clone();
-    let keep = open(&flags.data_dir, &node, &clock)?;
+    let keep = open(&flags, &node, &clock)?;
     let status = Arc::new(Status::default());
     let reports = Reports::open(keep.clone(), reports::LIMITS);
     let shown = shown(
@@ -428,10 +440,16 @@ fn token(path: &Path) -> anyhow::Result<Token> {
     token.with_context(|| format!("{} does not hold a token", path.display()))
 }
 
-fn open(data_dir: &Path, node: &NodeName, clock: &Clock) -> anyhow::Result<Keep> {
-    let folder = data_dir.join("store");
+fn open(flags: &EdgeFlags, node: &NodeName, clock: &Clock) -> anyhow::Result<Keep> {
+    let folder = flags.data_dir.join("store");
     let disk = RealDisk::open(&folder).context("the store's folder")?;
-    let options = Options::new(format!("node {node}"));
+    let own = flags.data_dir.join(SECRETS_KEY);
+    let file = match &flags.secrets_key_file {
+        Some(given) => KeyFile::Given(given),
+        None => KeyFile::Own(&own),
+    };
+    let mut options = Options::new(format!("node {node}"));
+    options.keys = Some(store::keys(file, &disk).context("no key for Secrets on the disk")?);
     let opened = Replica::open(Arc::new(disk), options, clock.clone());
     let replica =
         opened.with_context(|| format!("the store in {} cannot be opened", folder.display()))?;

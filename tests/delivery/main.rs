@@ -45,4 +45,5 @@ mod kubectl; //  what people type on a node
 mod components; // programs of Kubernetes on a node
 mod discovery; // what a cluster says of itself, on a node
 mod offline; //  what is written on a node without a link
+mod secrets; //  Secrets on the disk of a node
 mod limits; //   processes that may not have what they ask for
