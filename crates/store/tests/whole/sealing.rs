@@ -63,12 +63,11 @@ fn marker(resource: &Resource, at: u64) -> String {
 fn text(resource: &Resource, path: &str, at: u64) -> String {
     let named = name(path);
     let marker = marker(resource, at);
-    format!(
-        r#"{{"metadata":{{"name":"{}","namespace":"{}","uid":"u{}","resourceVersion":"{at}"}},"data":"{marker}"}}"#,
-        named.name(),
-        named.namespace(),
-        named.name(),
-    )
+    let (name, namespace) = (named.name(), named.namespace());
+    let metadata = format!(
+        r#""name":"{name}","namespace":"{namespace}","uid":"u{name}","resourceVersion":"{at}""#
+    );
+    format!(r#"{{"metadata":{{{metadata}}},"data":"{marker}"}}"#)
 }
 
 fn object(resource: &Resource, path: &str, at: u64) -> Object {
