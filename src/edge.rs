@@ -17,11 +17,10 @@ use edge::status::Status;
 use edge::transport::Transport;
 use edge::tunnel::{self, Tunnel};
 use edge::wants::Wants;
-use host::glass::{Page, Port, Shown, Socket};
 use host::pki::Pin;
 use host::{Clock, Shutdown, Tasks, Times, files};
 use store::disk::real::RealDisk;
-use store::{Options, Replica};
+use store::{KeyFile, Options, Replica};
 use tracing::{info, warn};
 use wire::frame::Machine;
 use wire::join::{NodeName, Token};
@@ -31,6 +30,7 @@ use crate::config::value::{Listen, LocalApi, LogFormat, LogLevel};
 use crate::failure::Failure;
 use crate::life::{self, Threads, Until};
 use crate::log::{self, Style};
+use crate::shown::{show, shown};
 
 /// The flags of `holdfast edge`.
 #[derive(Args)]
@@ -107,10 +107,29 @@ pub(crate) struct EdgeFlags {
         value_name = "IP:PORT|off"
     )]
     api: Option<LocalApi>,
+    /// A unix socket on which the node's API listens as well, without TLS, for root and whoever runs
+    /// the agent; or off [default: api.sock in the data directory]
+    #[arg(
+        long,
+        env = "HOLDFAST_API_SOCKET",
+        hide_env_values = true,
+        value_name = "PATH|off"
+    )]
+    api_socket: Option<PathBuf>,
     /// Lead pods to the node's API: a kubelet that reads there gives them its address and authority.
     /// Needs --api with an address of this machine that pods reach
     #[arg(long, env = "HOLDFAST_API_FOR_PODS", hide_env_values = true)]
     api_for_pods: bool,
+    /// A file with the key that Secrets on this node's disk are sealed with, for its owner alone
+    /// (0600): 64 hexadecimal digits. Of several lines the first seals, all of them open [default:
+    /// secrets.key in the data directory, made at the first start]
+    #[arg(
+        long,
+        env = "HOLDFAST_SECRETS_KEY_FILE",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    secrets_key_file: Option<PathBuf>,
     /// Show Prometheus metrics on this address and port, to whoever can reach it
     #[arg(
         long,
@@ -128,6 +147,7 @@ Examples:
   holdfast status --agent /var/lib/holdfast            how it is doing
   holdfast edge --hub hub-a:8443 --api off             without a Kubernetes API on the node
   holdfast kubeconfig > config                         for kubectl on the node
+  curl --unix-socket /var/lib/holdfast/api.sock http://node/api/v1/pods
 
 The agent starts from its disk without any hub, also with an expired certificate.
 
@@ -135,10 +155,10 @@ Exit codes: 0 stopped as asked, 1 failed while running, 2 wrong usage or configu
 
 /// Where the node's own Kubernetes API listens, if nothing else is said.
 const API: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10443);
+/// The file in the data directory that has the key of Secrets, if no other is named.
+const SECRETS_KEY: &str = "secrets.key";
 /// How long the agent has to end its session and close its store.
 const GRACE: Duration = Duration::from_secs(10);
-/// Looks at once.
-const LOOKS_MAX: u32 = 8;
 /// Bytes of a file with a token.
 const TOKEN_FILE_BYTES_MAX: u64 = 4096;
 
@@ -161,7 +181,7 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     let home = Home::open(&flags.data_dir.join("identity"))?;
     let who = who(&home, &flags, &clock)?;
     let node = who.node().clone();
-    let keep = open(&flags.data_dir, &node, &clock)?;
+    let keep = open(&flags, &node, &clock)?;
     let status = Arc::new(Status::default());
     let reports = Reports::open(keep.clone(), reports::LIMITS);
     let shown = shown(
@@ -196,6 +216,7 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
             node: &node,
             data_dir: &flags.data_dir,
             listen,
+            socket: api_socket(&flags),
             for_pods: flags.api_for_pods,
             clock: clock.clone(),
         };
@@ -255,26 +276,6 @@ fn check_pods(flags: &EdgeFlags) -> Result<(), Failure> {
 /// What is said to who would lead pods nowhere.
 const PODS_REACH: &str = "--api-for-pods needs --api with an address of this machine that pods \
     reach, such as 169.254.20.11:10443 (docs/operating/edge-node.md)";
-
-/// Shows how the agent is doing.
-async fn show(
-    path: &Path,
-    metrics: Option<Listen>,
-    shown: Shown,
-    tasks: &mut Tasks,
-) -> anyhow::Result<()> {
-    let crowd = tasks.crowd("looks", LOOKS_MAX);
-    let shutdown = tasks.shutdown().clone();
-    let socket = Socket::bind(path)?;
-    let looks = socket.run(Arc::clone(&shown), crowd.clone(), shutdown.clone());
-    tasks.add("status", looks);
-    if let Some(Listen(address)) = metrics {
-        let port = Port::bind(address).await?;
-        let metrics: Shown = Arc::new(move |path| (path == "/metrics").then(|| shown(path))?);
-        tasks.add("metrics", port.run(metrics, crowd, shutdown));
-    }
-    Ok(())
-}
 
 /// Who the node is, or who it is about to be.
 enum Who {
@@ -346,6 +347,15 @@ impl Life {
         };
         self.keep.close();
         Ok(ended?)
+    }
+}
+
+/// The socket of the node's API, if there is to be one.
+fn api_socket(flags: &EdgeFlags) -> Option<PathBuf> {
+    match &flags.api_socket {
+        Some(path) if path.as_os_str() == "off" => None,
+        Some(path) => Some(path.clone()),
+        None => Some(flags.data_dir.join("api.sock")),
     }
 }
 
@@ -429,44 +439,18 @@ fn token(path: &Path) -> anyhow::Result<Token> {
     token.with_context(|| format!("{} does not hold a token", path.display()))
 }
 
-fn open(data_dir: &Path, node: &NodeName, clock: &Clock) -> anyhow::Result<Keep> {
-    let folder = data_dir.join("store");
+fn open(flags: &EdgeFlags, node: &NodeName, clock: &Clock) -> anyhow::Result<Keep> {
+    let folder = flags.data_dir.join("store");
     let disk = RealDisk::open(&folder).context("the store's folder")?;
-    let options = Options::new(format!("node {node}"));
+    let own = flags.data_dir.join(SECRETS_KEY);
+    let file = match &flags.secrets_key_file {
+        Some(given) => KeyFile::Given(given),
+        None => KeyFile::Own(&own),
+    };
+    let mut options = Options::new(format!("node {node}"));
+    options.keys = Some(store::keys(file, &disk).context("no key for Secrets on the disk")?);
     let opened = Replica::open(Arc::new(disk), options, clock.clone());
     let replica =
         opened.with_context(|| format!("the store in {} cannot be opened", folder.display()))?;
     Ok(Keep::new(replica))
-}
-
-/// What is shown on the socket.
-fn shown(
-    (keep, reports): (Keep, Reports),
-    status: Arc<Status>,
-    node: String,
-    clock: Clock,
-) -> Shown {
-    let report = move |keep: &Keep| {
-        let report = status.report(&node, keep.held(), clock.now());
-        report.with_reports(reports.status())
-    };
-    Arc::new(move |path| match path {
-        "/status" => {
-            let report = report(&keep);
-            let body = serde_json::to_vec(&report).ok()?;
-            Some(Page {
-                content_type: "application/json",
-                body,
-            })
-        }
-        "/metrics" => Some(Page {
-            content_type: "text/plain; version=0.0.4",
-            body: report(&keep).metrics().into_bytes(),
-        }),
-        "/dump" => Some(Page {
-            content_type: "text/plain",
-            body: keep.dump().into_bytes(),
-        }),
-        _ => None,
-    })
 }

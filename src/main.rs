@@ -12,6 +12,7 @@ mod kubeconfig; // holdfast kubeconfig
 mod life; // how a program that runs on starts and ends
 mod log; // where the log goes and how it looks
 mod node; // holdfast node
+mod shown; // what is shown of an agent on its socket
 mod status; // holdfast status
 mod token; // holdfast token
 mod up; // holdfast up

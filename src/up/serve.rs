@@ -14,7 +14,7 @@ use kubeapi::write::desk::Desk;
 use kubeapi::write::kinds::service::AddressRange;
 use kubeapi::write::token_request::TokenMaker;
 use store::disk::{Disk, memory::MemoryDisk, real::RealDisk};
-use store::{Authority, Options, Retention};
+use store::{Authority, KeyFile, Options, Retention};
 
 use super::identity::Identity;
 use super::settings::{Settings, Storage};
@@ -118,11 +118,17 @@ fn tokens(identity: &Identity, clock: &Clock) -> anyhow::Result<(Verifier, Token
 
 fn open(settings: &Settings, clock: Clock) -> anyhow::Result<Authority> {
     let folder = settings.data_dir.join("store");
+    let mut options = Options::new("cluster");
     let disk: Arc<dyn Disk> = match settings.storage {
         Storage::Memory => Arc::new(MemoryDisk::default()),
-        Storage::Disk => Arc::new(RealDisk::open(&folder).context("the store's folder")?),
+        Storage::Disk => {
+            let disk = RealDisk::open(&folder).context("the store's folder")?;
+            let file = settings.data_dir.join("secrets.key");
+            let keys = store::keys(KeyFile::Own(&file), &disk);
+            options.keys = Some(keys.context("no key for Secrets on the disk")?);
+            Arc::new(disk)
+        }
     };
-    let mut options = Options::new("cluster");
     if let Some(age_max) = settings.history {
         // Who names a time means it for every change, also for the last thousand.
         let events_min = 0;

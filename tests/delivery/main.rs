@@ -46,4 +46,6 @@ mod kubectl; //  what people type on a node
 mod components; // programs of Kubernetes on a node
 mod discovery; // what a cluster says of itself, on a node
 mod offline; //  what is written on a node without a link
+mod socket; //   the same API on a socket
+mod secrets; //  Secrets on the disk of a node
 mod limits; //   processes that may not have what they ask for

@@ -12,6 +12,7 @@ pub mod shutdown; // the one word that ends everything, and the signals that say
 pub mod tasks; // every task has a name and an owner
 pub mod files; // folders, atomic writes, bounded reads, one process per folder
 pub mod secret; // random bytes, hashes, comparisons
+pub mod seal; // bytes on a disk that only who has the key can read
 pub mod pki; // an authority, the certificates it issues, and what a peer's says
 pub mod tls; // certificates -> rustls configurations
 pub mod handshake; // a handshake -> a turn and its time

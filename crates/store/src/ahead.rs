@@ -23,7 +23,7 @@ impl Ahead {
     pub(crate) fn cut(&self, row: &Row, at: At) -> Option<Bytes> {
         let start = at.offset.checked_sub(self.offset)?;
         let start = usize::try_from(start).ok()?;
-        let end = start.checked_add(row.bytes_len() as usize)?;
+        let end = start.checked_add(at.length(row.bytes_len()) as usize)?;
         (at.file == self.file && end <= self.bytes.len()).then(|| self.bytes.slice(start..end))
     }
 
@@ -45,7 +45,7 @@ impl Ahead {
 
 /// How many bytes the rows take that lie side by side from the first of these places on.
 pub(crate) fn run_length<'a>(mut places: impl Iterator<Item = (At, &'a Row)>) -> u64 {
-    let end_of = |(at, row): (At, &Row)| at.offset + u64::from(row.bytes_len());
+    let end_of = |(at, row): (At, &Row)| at.offset + at.length(row.bytes_len());
     let Some(first) = places.next() else {
         return 0;
     };
@@ -65,12 +65,14 @@ pub(crate) fn run_length<'a>(mut places: impl Iterator<Item = (At, &'a Row)>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::Form;
     use object::{Header, Resource};
 
     fn row(offset: u64, bytes: u32) -> Row {
         let text = br#"{"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}"#;
         let header = Header::parse(&Resource::new("", "pods"), text, &[]).unwrap();
-        Row::new(header, At { file: 1, offset }, bytes, 0)
+        let (file, form) = (1, Form::Plain);
+        Row::new(header, At { file, offset, form }, bytes, 0)
     }
 
     fn length(rows: &[Row]) -> u64 {

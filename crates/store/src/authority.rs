@@ -309,6 +309,7 @@ fn check(
         return Err(not_open());
     }
     if let Action::Put(draft) | Action::PutAndDelete(draft) = &swap.action {
+        log.may_hold(&swap.resource)?;
         let bytes = draft.head.len() + draft.tail.len() + VERSION_DIGITS_MAX;
         let meta_bytes = entry::encode_put(&draft.header).len() + VERSION_DIGITS_MAX;
         if bytes > VALUE_BYTES_MAX || meta_bytes > META_BYTES_MAX {

@@ -13,7 +13,7 @@ use crate::failpoint;
 use crate::files::{self, Role, UNFINISHED, Unreadable};
 use crate::reader::{Shared, Slot};
 use crate::record::{self, Address, Kind};
-use crate::row::{At, Event, Row, What};
+use crate::row::{At, Event, Form, Row, What};
 use crate::table::shelf::{Shelf, Shelving};
 use crate::table::{Standing, TableName, pairs};
 
@@ -143,11 +143,9 @@ fn run(shared: &Shared, mark: &FileMark, pictures: &[TablePicture]) -> Result<u6
     let bytes = base.at;
     // First every row learns its new place, then the old places go.
     shared.files.add(mark.number, file);
-    for (row, offset) in base.moved {
-        row.move_to(At {
-            file: mark.number,
-            offset,
-        });
+    for (row, offset, form) in base.moved {
+        let file = mark.number;
+        row.move_to(At { file, offset, form });
     }
     shared.files.forget_below(mark.number);
     for name in disk.list()? {
@@ -167,7 +165,7 @@ struct Base<'a> {
     /// The number of the next record.
     index: u16,
     buffer: Vec<u8>,
-    moved: Vec<(Arc<Row>, u64)>,
+    moved: Vec<(Arc<Row>, u64, Form)>,
 }
 
 impl Base<'_> {
@@ -244,8 +242,14 @@ impl Base<'_> {
             Error::Unreadable { table, cause }
         })?;
         let meta = entry::encode_put(&row.header);
-        let offset = self.at + self.append(Kind::Put, address, &meta, &value);
-        self.moved.push((row.clone(), offset));
+        // Sealed again, whatever it was: with the key that seals now.
+        let sealed = files.seals.seal(table, &row.header, &value)?;
+        let (kind, form, value) = match &sealed {
+            None => (Kind::Put, Form::Plain, &value[..]),
+            Some(sealed) => (Kind::Sealed, Form::Sealed, &sealed[..]),
+        };
+        let offset = self.at + self.append(kind, address, &meta, value);
+        self.moved.push((row.clone(), offset, form));
         if self.buffer.len() >= WRITE_BYTES {
             self.flush()?;
         }

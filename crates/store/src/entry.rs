@@ -13,11 +13,13 @@ use object::standing::Parts;
 /// The format that this program writes. It reads this one and older ones; a newer one is refused
 /// without a touch. Whatever a later format changes, the framing of a file's first record and the
 /// place of this number in it stay, or an older program could not know that it must not touch it.
-pub const FORMAT: u64 = 3;
+pub const FORMAT: u64 = 4;
 /// The first format whose commits say what came of cuts that were cut off.
 pub(crate) const FORMAT_WITH_PARTS: u64 = 2;
 /// The first format that has content which is shown to nobody: what is staged, and documents.
 pub(crate) const FORMAT_WITH_SHELVES: u64 = 3;
+/// The first format that has values which are sealed.
+pub(crate) const FORMAT_WITH_SEALS: u64 = 4;
 
 /// Whose file it is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use parking_lot::RwLock;
 
 use crate::disk::{Disk, File};
-use crate::row::{At, Row};
+use crate::row::{At, Form, Row};
+use crate::seals::Seals;
 
 /// The open files at one moment. Whoever holds it can read them, even after they were removed.
 pub(crate) type FileSet = Arc<HashMap<u32, Arc<dyn File>>>;
@@ -16,6 +17,7 @@ pub(crate) type FileSet = Arc<HashMap<u32, Arc<dyn File>>>;
 /// All files that rows lie in.
 pub(crate) struct Files {
     pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) seals: Seals,
     open: RwLock<FileSet>,
 }
 
@@ -40,9 +42,10 @@ pub enum Unreadable {
 }
 
 impl Files {
-    pub(crate) fn new(disk: Arc<dyn Disk>) -> Self {
+    pub(crate) fn new(disk: Arc<dyn Disk>, seals: Seals) -> Self {
         Self {
             disk,
+            seals,
             open: RwLock::default(),
         }
     }
@@ -90,7 +93,7 @@ impl Files {
                 }
             }
         };
-        verified(row, &*file, at)
+        self.verified(row, &*file, at)
     }
 
     /// A row's bytes, verified, from where it lay when the reader took `pinned`: no compaction
@@ -102,34 +105,41 @@ impl Files {
         pinned: &FileSet,
     ) -> Result<Bytes, Unreadable> {
         match pinned.get(&at.file) {
-            Some(file) => verified(row, &**file, at),
+            Some(file) => self.verified(row, &**file, at),
             None => self.read(row),
+        }
+    }
+
+    fn verified(&self, row: &Row, file: &dyn File, at: At) -> Result<Bytes, Unreadable> {
+        let mut buffer = vec![0; at.length(row.bytes_len()) as usize];
+        match file.read_at(&mut buffer, at.offset) {
+            Ok(()) => {}
+            // Somebody cut the file: what is missing does not come back by trying again.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(damaged(row)),
+            Err(error) => return Err(Unreadable::Disk(error)),
+        }
+        self.checked(row, at, buffer.into())
+    }
+
+    /// A row's bytes, if those that lie there are those that were written.
+    pub(crate) fn checked(&self, row: &Row, at: At, stored: Bytes) -> Result<Bytes, Unreadable> {
+        let bytes = match at.form {
+            Form::Plain => stored,
+            Form::Sealed => {
+                let opened = self.seals.open(&row.header, &stored);
+                opened.map_err(|_| damaged(row))?.into()
+            }
+        };
+        match crc32fast::hash(&bytes) == row.sum() {
+            true => Ok(bytes),
+            false => Err(damaged(row)),
         }
     }
 }
 
-fn verified(row: &Row, file: &dyn File, at: At) -> Result<Bytes, Unreadable> {
-    let damaged = || Unreadable::Damaged {
-        name: row.header.name.clone(),
-    };
-    let mut buffer = vec![0; row.bytes_len() as usize];
-    match file.read_at(&mut buffer, at.offset) {
-        Ok(()) => {}
-        // Somebody cut the file: what is missing does not come back by trying again.
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(damaged()),
-        Err(error) => return Err(Unreadable::Disk(error)),
-    }
-    checked(row, buffer.into())
-}
-
-/// A row's bytes, if they are those that were written.
-pub(crate) fn checked(row: &Row, bytes: Bytes) -> Result<Bytes, Unreadable> {
-    match crc32fast::hash(&bytes) == row.sum() {
-        true => Ok(bytes),
-        false => Err(Unreadable::Damaged {
-            name: row.header.name.clone(),
-        }),
-    }
+fn damaged(row: &Row) -> Unreadable {
+    let name = row.header.name.clone();
+    Unreadable::Damaged { name }
 }
 
 /// What a file of the store is.

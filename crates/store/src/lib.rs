@@ -19,6 +19,7 @@ mod entry; // what records say
 mod record; // how records are framed and checked
 pub mod disk; // what is asked of a file system
 mod files; // where bytes lie
+mod seals; // what lies there sealed, and with which keys
 mod ahead; // rows that lie side by side, read together
 mod recover; // files            -> tables, at the start
 mod compact; // tables           -> one base file
@@ -40,5 +41,6 @@ pub use reader::{At, Page, Part, ReadFailed, Reader};
 pub use recover::OpenError;
 pub use replica::Replica;
 pub use row::{Event, Row, What};
+pub use seals::{KeyFile, NotKept, keys};
 pub use table::{Held, Refused, Retention};
 pub use watch::{Ended, Gauge, Step, Watch};

@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use tokio::sync::watch;
 
 use crate::ahead::{Ahead, run_length};
-use crate::files::{FileSet, Files, Unreadable, checked};
+use crate::files::{FileSet, Files, Unreadable};
 use crate::log::Counting;
 use crate::row::{self, Event, Row};
 use crate::table::{Held, Holds, Refused, Table, TableName};
@@ -233,8 +233,9 @@ impl Page {
     /// side by side is read together, and waits in `ahead`.
     pub fn read(&self, number: usize, ahead: &mut Ahead) -> Result<Bytes, Unreadable> {
         let (row, at) = (&*self.rows[number], self.places[number]);
+        let files = &self.reader.shared.files;
         if let Some(bytes) = ahead.cut(row, at) {
-            return checked(row, bytes);
+            return files.checked(row, at, bytes);
         }
         let rest = self.places[number..]
             .iter()
@@ -244,14 +245,14 @@ impl Page {
         if let Some(file) = self
             .pinned
             .get(&at.file)
-            .filter(|_| length > u64::from(row.bytes_len()))
+            .filter(|_| length > at.length(row.bytes_len()))
         {
             ahead.read(&**file, at, length);
             if let Some(bytes) = ahead.cut(row, at) {
-                return checked(row, bytes);
+                return files.checked(row, at, bytes);
             }
         }
-        self.reader.shared.files.read_pinned(row, at, &self.pinned)
+        files.read_pinned(row, at, &self.pinned)
     }
 }
 

@@ -8,6 +8,8 @@
 
 use std::io;
 
+use host::seal::SEAL_BYTES;
+
 use crate::disk::File;
 use crate::entry::SEQ_MAX;
 
@@ -17,6 +19,8 @@ pub(crate) const HEAD_BYTES: usize = 40;
 pub(crate) const META_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of value that a record may have: the largest object that Kubernetes stores, and room.
 pub(crate) const VALUE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes that such a value may take in a file.
+const STORED_BYTES_MAX: usize = VALUE_BYTES_MAX + SEAL_BYTES;
 
 const MAGIC: [u8; 4] = *b"HFr1";
 const FIRST_OF_GROUP: u8 = 1;
@@ -49,6 +53,8 @@ pub(crate) enum Kind {
     Shelf = 10,
     /// Within a replacement: all that lies on the scope's shelf comes, without its bytes.
     Adopt = 11,
+    /// A row as it is from now on, with a value that is sealed.
+    Sealed = 12,
 }
 
 impl Kind {
@@ -65,6 +71,7 @@ impl Kind {
             Self::End,
             Self::Shelf,
             Self::Adopt,
+            Self::Sealed,
         ];
         kinds.into_iter().find(|kind| *kind as u8 == byte)
     }
@@ -95,7 +102,7 @@ pub(crate) fn put(
         "callers bound what they stage"
     );
     assert!(
-        value.len() <= VALUE_BYTES_MAX,
+        value.len() <= STORED_BYTES_MAX,
         "callers bound what they stage"
     );
     let value_sum = crc32fast::hash(value);
@@ -148,7 +155,7 @@ impl Head {
             return None;
         }
         let (meta_bytes, value_bytes) = (word(4) as usize, word(8) as usize);
-        if meta_bytes > META_BYTES_MAX || value_bytes > VALUE_BYTES_MAX {
+        if meta_bytes > META_BYTES_MAX || value_bytes > STORED_BYTES_MAX {
             return None;
         }
         let seq = u64::from(word(20)) | u64::from(word(24)) << 32;
@@ -258,6 +265,11 @@ impl<'a> Scan<'a> {
         }))
     }
 
+    /// The value of the record that was found last.
+    pub(crate) fn value(&mut self, record: &Record) -> io::Result<&[u8]> {
+        self.bytes(record.value_at, record.value_bytes as usize)
+    }
+
     fn head_at(&mut self, at: u64) -> io::Result<Option<Head>> {
         if at + HEAD_BYTES as u64 > self.size {
             return Ok(None);
@@ -266,8 +278,9 @@ impl<'a> Scan<'a> {
     }
 
     /// Where the next whole head stands at or after `from`; the end of the file if there is none.
-    /// It cannot be found inside an object: a head has bytes of zero, and JSON has none. Inside a
-    /// document it could, if somebody who may store documents made it up.
+    /// It cannot be found inside an object: a head has bytes of zero, and JSON has none. What is
+    /// sealed looks like chance, which makes no checksums. Inside a document it could, if somebody
+    /// who may store documents made it up.
     fn next_head(&mut self, from: u64) -> io::Result<u64> {
         let mut at = from;
         while at + HEAD_BYTES as u64 <= self.size {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use host::seal::SEAL_BYTES;
 use object::digest::Sum;
 use object::{Header, ObjectName, Version};
 use parking_lot::Mutex;
@@ -22,6 +23,7 @@ pub struct Row {
 #[derive(Debug)]
 struct Place {
     packed: AtomicU64,
+    /// Of the object itself, whatever form it lies there in.
     bytes: u32,
     sum: u32,
 }
@@ -31,20 +33,58 @@ struct Place {
 pub(crate) struct At {
     pub(crate) file: u32,
     pub(crate) offset: u64,
+    /// Whether what lies there is plain, or sealed: then it takes more room than the object.
+    pub(crate) form: Form,
 }
 
-/// The offset has 40 bits of the packed place, the file's number the rest: 1 TiB a file, 16 million
-/// files.
-const OFFSET_BITS: u32 = 40;
+/// How bytes lie in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As they are.
+    Plain,
+    /// Sealed.
+    Sealed,
+}
+
+/// The offset has 39 bits of the packed place, its form one and the file's number the rest: 512 GiB
+/// a file, 16 million files.
+const OFFSET_BITS: u32 = 39;
+const FORM_BITS: u32 = 1;
 
 /// Bytes that a file may have.
 pub(crate) const FILE_BYTES_MAX: u64 = (1 << OFFSET_BITS) - 1;
 
 impl At {
     fn pack(self) -> u64 {
-        assert!(self.offset >> OFFSET_BITS == 0, "a file stays below 1 TiB");
+        assert!(
+            self.offset >> OFFSET_BITS == 0,
+            "a file stays below 512 GiB"
+        );
         assert!(self.file >> 24 == 0, "file numbers stay below 2^24");
-        u64::from(self.file) << OFFSET_BITS | self.offset
+        let form = match self.form {
+            Form::Plain => 0,
+            Form::Sealed => 1 << OFFSET_BITS,
+        };
+        u64::from(self.file) << (OFFSET_BITS + FORM_BITS) | form | self.offset
+    }
+
+    fn unpack(packed: u64) -> Self {
+        Self {
+            file: (packed >> (OFFSET_BITS + FORM_BITS)) as u32,
+            offset: packed & FILE_BYTES_MAX,
+            form: match packed >> OFFSET_BITS & 1 {
+                0 => Form::Plain,
+                _ => Form::Sealed,
+            },
+        }
+    }
+
+    /// How many bytes an object of this size takes there.
+    pub(crate) fn length(self, bytes: u32) -> u64 {
+        match self.form {
+            Form::Plain => u64::from(bytes),
+            Form::Sealed => u64::from(bytes) + SEAL_BYTES as u64,
+        }
     }
 }
 
@@ -63,6 +103,7 @@ impl Row {
         self.place.bytes
     }
 
+    /// The checksum of the object's bytes.
     pub(crate) fn sum(&self) -> u32 {
         self.place.sum
     }
@@ -73,12 +114,7 @@ impl Row {
     }
 
     pub(crate) fn at(&self) -> At {
-        let packed = self.place.packed.load(Ordering::Acquire);
-        let offset = packed & ((1 << OFFSET_BITS) - 1);
-        At {
-            file: (packed >> OFFSET_BITS) as u32,
-            offset,
-        }
+        At::unpack(self.place.packed.load(Ordering::Acquire))
     }
 
     pub(crate) fn move_to(&self, at: At) {

@@ -12,6 +12,7 @@ use host::tls::{self, Shown};
 use jiff::{SignedDuration, Timestamp};
 use kubeapi::kubeconfig::Kubeconfig;
 use kubeapi::serve::SERVICE_NAMES;
+use kubeapi::who::User;
 use kubeapi::who::user::{LOCAL_ADMINS, NODES};
 use rustls::ServerConfig;
 use wire::join::NodeName;
@@ -65,7 +66,7 @@ impl Holder {
 
     fn wanted(self, node: &NodeName) -> Wanted {
         let (user, group) = match self {
-            Self::Admin => ("holdfast:local-admin".to_owned(), LOCAL_ADMINS),
+            Self::Admin => (KEEPER.to_owned(), LOCAL_ADMINS),
             Self::Kubelet => (user_of(node), NODES),
         };
         Wanted::Client {
@@ -73,6 +74,14 @@ impl Holder {
             groups: vec![group.to_owned()],
         }
     }
+}
+
+/// What whoever looks after the node is called.
+const KEEPER: &str = "holdfast:local-admin";
+
+/// Whoever looks after the node, as a user of its API.
+pub(super) fn keeper() -> User {
+    User::new(KEEPER, [LOCAL_ADMINS]).authenticated()
 }
 
 /// Where a kubeconfig lies in a node's folder.

@@ -6,6 +6,7 @@ mod papers; // what the hub says of accounts and keys -> rights
 pub mod identity; // the certificates of the API and of its own clients
 mod pods; // what leads pods of the node to the API
 mod copies; // what the cluster answered -> files, for a time without it
+mod doors; // a port and a socket -> clients
 mod gate; // what is not answered here -> the tunnel
 
 use std::net::SocketAddr;
@@ -13,11 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use host::listen::socket::{self, Socket};
 use host::listen::{self, Listener};
 use host::tasks::Crowd;
 use host::{Clock, Shutdown, Tasks, chain};
 use kubeapi::catalog::{Catalog, Told};
-use kubeapi::serve::{About, Api, Limits, Parts, serve};
+use kubeapi::serve::{About, Api, Limits, Parts};
 use rustls::ServerConfig;
 use tracing::{error, info};
 use wire::join::NodeName;
@@ -25,6 +27,7 @@ use wire::join::NodeName;
 use crate::keep::{Keep, TOLD};
 use crate::tunnel::Tunnel;
 use copies::Copies;
+use doors::Doors;
 pub use gate::Beside;
 use gate::Gate;
 pub(crate) use gate::refused;
@@ -63,6 +66,8 @@ pub struct Local<'a> {
     pub data_dir: &'a Path,
     /// Where to listen. Port 0 is the one of last time, or any.
     pub listen: SocketAddr,
+    /// A socket to listen on as well, for root and whoever runs the agent.
+    pub socket: Option<PathBuf>,
     /// Whether pods of the node are led to it.
     pub for_pods: bool,
     /// The time.
@@ -75,6 +80,9 @@ pub enum Failed {
     /// The port is not to be had.
     #[error(transparent)]
     Listen(#[from] listen::Error),
+    /// The socket is not to be had.
+    #[error(transparent)]
+    Socket(#[from] socket::Error),
     /// There is no certificate to show.
     #[error("the certificates of the node's API")]
     Identity(#[from] identity::Failed),
@@ -84,8 +92,9 @@ impl Local<'_> {
     /// Starts the API: adds its task, and returns where it listens. What answers there is made when
     /// somebody comes: it takes memory, and on many nodes nobody does.
     pub async fn start(self, tasks: &mut Tasks) -> Result<SocketAddr, Failed> {
-        let listener = self.listener().await?;
-        let address = listener.address();
+        let port = self.listener().await?;
+        let address = port.address();
+        let socket = self.socket.as_deref().map(Socket::bind).transpose()?;
         let resting = Resting {
             keep: self.keep.clone(),
             tunnel: self.tunnel,
@@ -99,8 +108,13 @@ impl Local<'_> {
             shutdown: tasks.shutdown().clone(),
         };
         resting.see_to_kubeconfigs()?;
-        tasks.add("api", resting.run(listener));
-        info!(%address, "the node's API is ready");
+        match &socket {
+            Some(socket) => {
+                info!(%address, socket = %socket.path().display(), "the node's API is ready");
+            }
+            None => info!(%address, "the node's API is ready"),
+        }
+        tasks.add("api", resting.run(Doors { port, socket }));
         Ok(address)
     }
 
@@ -133,10 +147,10 @@ struct Resting {
 
 impl Resting {
     /// Waits for the first client, and answers from then on until the shutdown.
-    async fn run(self, mut listener: Listener) -> Result<(), listen::Error> {
+    async fn run(self, mut doors: Doors) -> Result<(), Failed> {
         loop {
             tokio::select! {
-                knocked = listener.knock() => knocked?,
+                knocked = doors.knock() => knocked?,
                 () = tokio::time::sleep(RENEWAL_EVERY) => {
                     if let Err(failed) = self.see_to_kubeconfigs() {
                         not_renewed(&failed);
@@ -146,7 +160,7 @@ impl Resting {
                 () = self.shutdown.triggered() => return Ok(()),
             }
             match self.identity() {
-                Ok(identity) => return self.answer(listener, identity).await,
+                Ok(identity) => return self.answer(doors, identity).await,
                 // Whoever came is turned away, and the next one finds out whether it is better.
                 Err(failed) => {
                     not_renewed(&failed);
@@ -159,17 +173,16 @@ impl Resting {
     /// Answers whoever comes.
     async fn answer(
         self,
-        listener: Listener,
+        doors: Doors,
         (identity, tls): (Identity, Arc<ServerConfig>),
-    ) -> Result<(), listen::Error> {
+    ) -> Result<(), Failed> {
         let rights = Rights::new(self.keep.clone(), &self.node);
         let authority = || identity.authority_pem();
         let leading = self
             .for_pods
             .then(|| Leading::new(self.address, authority()));
         let api = self.api(leading, &rights);
-        let answer = move |accepted| serve(api.clone(), accepted);
-        let listening = listener.run(tls, self.crowd, self.shutdown.clone(), answer);
+        let listening = doors.run(api, tls, self.crowd, self.shutdown.clone());
         let rights = rights.run(self.shutdown.clone());
         let renewal = renew(identity, self.address, self.shutdown);
         let (listened, Ok(()), Ok(())) = tokio::join!(listening, rights, renewal);

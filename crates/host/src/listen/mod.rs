@@ -9,6 +9,7 @@
     reason = "this is the place where sockets live"
 )]
 
+pub mod socket; // the same of a path, for who runs the program
 #[cfg(test)]
 mod tests;
 

@@ -6,10 +6,12 @@ use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use host::listen::socket::Local;
 use host::listen::{Accepted, Protocol};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::gather::Gathered;
 use super::limits::{HEAD_BYTES_MAX, RESETS_PENDING_MAX, SEND_BUFFER_BYTES, STREAMS_MAX};
@@ -20,10 +22,21 @@ use crate::who::{User, certificate};
 
 /// What is known of a connection.
 pub(super) struct Peer {
-    /// The user that its certificate names.
+    /// The user that its certificate names, or that it is without one.
     pub(super) user: Option<Arc<User>>,
+    /// Whether a token says more than that.
+    pub(super) token: Token,
     /// Its open watches and long lists.
     streams: Mutex<Vec<Watched>>,
+}
+
+/// What a token says on a connection whose user is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Token {
+    /// Nothing: who showed a certificate is who it names.
+    Nothing,
+    /// Who asks: without one it is who the connection belongs to.
+    Everything,
 }
 
 /// An open stream of ours, seen from outside.
@@ -36,9 +49,13 @@ struct Watched {
 }
 
 impl Peer {
-    fn new(user: Option<Arc<User>>) -> Arc<Self> {
+    fn new(user: Option<Arc<User>>, token: Token) -> Arc<Self> {
         let streams = Mutex::default();
-        Arc::new(Self { user, streams })
+        Arc::new(Self {
+            user,
+            token,
+            streams,
+        })
     }
 
     /// Keeps an eye on a stream as long as it lives.
@@ -76,22 +93,38 @@ pub async fn serve(api: Arc<Api>, accepted: Accepted) {
             return;
         }
     };
-    let peer = Peer::new(user);
-    let ended = match accepted.protocol {
-        Protocol::Http1 => http1(api, peer, accepted).await,
-        Protocol::Http2 => http2(api, peer, accepted).await,
+    let peer = Peer::new(user, Token::Nothing);
+    converse(api, peer, (accepted.stream, accepted.protocol)).await;
+}
+
+/// Serves one connection of the machine's own socket until it ends. Whoever shows no token is this
+/// user.
+pub async fn serve_local(api: Arc<Api>, user: User, local: Local) {
+    let peer = Peer::new(Some(Arc::new(user)), Token::Everything);
+    converse(api, peer, (local.stream, local.protocol)).await;
+}
+
+/// What a connection can be made of.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for S {}
+
+async fn converse(api: Arc<Api>, peer: Arc<Peer>, (stream, protocol): (impl Stream, Protocol)) {
+    let ended = match protocol {
+        Protocol::Http1 => http1(api, peer, stream).await,
+        Protocol::Http2 => http2(api, peer, stream).await,
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "connection ended");
     }
 }
 
-async fn http1(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(), hyper::Error> {
+async fn http1(api: Arc<Api>, peer: Arc<Peer>, stream: impl Stream) -> Result<(), hyper::Error> {
     let (shutdown, stall_time) = (api.shutdown.clone(), api.limits.stall_time_max);
     let looked_at = peer.clone();
     let patience = Patience::new(api.clock.clone());
     let stream = Noticed {
-        stream: accepted.stream,
+        stream,
         patience: patience.clone(),
     };
     let requests = patience.clone();
@@ -127,10 +160,10 @@ async fn http1(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
     }
 }
 
-async fn http2(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(), hyper::Error> {
+async fn http2(api: Arc<Api>, peer: Arc<Peer>, stream: impl Stream) -> Result<(), hyper::Error> {
     let (shutdown, stall_time) = (api.shutdown.clone(), api.limits.stall_time_max);
     let looked_at = peer.clone();
-    let stream = Gathered::new(accepted.stream);
+    let stream = Gathered::new(stream);
     let service = service_fn(move |request| {
         let (api, peer) = (api.clone(), peer.clone());
         async move { Ok::<_, Infallible>(route::answer(api, peer, request).await) }

@@ -1,5 +1,5 @@
 //! A connection and its headers -> a user. The certificate comes first, then a bearer token; who
-//! has neither is anonymous.
+//! has neither is anonymous. On a socket of the machine's own a token comes first.
 
 use std::sync::Arc;
 
@@ -8,17 +8,20 @@ use http::header::AUTHORIZATION;
 use object::{ObjectName, Resource};
 
 use super::Api;
-use super::connection::Peer;
+use super::connection::{Peer, Token};
 use crate::Status;
 use crate::who::User;
 use crate::who::token::{Record, Referent};
 
 /// Who sends a request.
 pub(super) fn user(api: &Api, peer: &Peer, headers: &HeaderMap) -> Result<Arc<User>, Status> {
-    if let Some(user) = &peer.user {
+    let header = headers.get(AUTHORIZATION);
+    if let Some(user) = &peer.user
+        && (header.is_none() || peer.token == Token::Nothing)
+    {
         return Ok(user.clone());
     }
-    let Some(header) = headers.get(AUTHORIZATION) else {
+    let Some(header) = header else {
         return Ok(Arc::new(User::anonymous()));
     };
     let Some(token) = header.to_str().ok().and_then(bearer) else {

@@ -35,7 +35,7 @@ use crate::who::{Authorizer, User};
 use crate::write::order::Writes;
 
 pub use beyond::{Beyond, Name, Passing};
-pub use connection::serve;
+pub use connection::{serve, serve_local};
 pub use entrusted::{Entrusted, Seeing, Seen};
 pub use feed::{FeedFailed, Feeds};
 pub use limits::Limits;

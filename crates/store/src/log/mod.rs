@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use host::Clock;
+use host::seal::Keys;
 use object::{Object, ObjectName, Resource, Version};
 
 use crate::compact::{self, Beside, Compaction};
@@ -18,6 +19,7 @@ use crate::reader::{Shared, Slot};
 use crate::record::{self, Address, Kind};
 use crate::recover::{OpenError, Rebuilt, recover};
 use crate::row::{Event, Fate, Row};
+use crate::seals::Seals;
 use crate::table::{Holds, Retention, TableName};
 use object::scope::Scope;
 
@@ -46,6 +48,8 @@ pub struct Options {
     pub retention: Retention,
     /// A log is folded into a base when it is larger than this, and larger than what it holds.
     pub compact_bytes_min: u64,
+    /// With what Secrets are sealed. Without keys they lie on the disk as they are.
+    pub keys: Option<Arc<Keys>>,
 }
 
 impl Options {
@@ -55,6 +59,7 @@ impl Options {
             owner: owner.into(),
             retention: Retention::default(),
             compact_bytes_min: 32 * 1024 * 1024,
+            keys: None,
         }
     }
 }
@@ -154,7 +159,8 @@ impl Log {
             io::ErrorKind::WouldBlock => OpenError::InUse,
             _ => OpenError::Disk(error),
         })?;
-        let found = recover(&*disk, &options.owner, counting, clock.now())?;
+        let seals = Seals::new(options.keys.clone());
+        let found = recover(&*disk, &options.owner, counting, (clock.now(), &seals))?;
         if found.torn_bytes > 0 {
             let bytes = found.torn_bytes;
             tracing::warn!(bytes, "cut off an unfinished write at the log's end");
@@ -167,7 +173,7 @@ impl Log {
             shared_versions: counting == Counting::Shared,
             version: None,
         });
-        let files = Files::new(disk.clone());
+        let files = Files::new(disk.clone(), seals);
         for (number, file) in &found.files {
             files.add(*number, file.clone());
         }
@@ -207,6 +213,9 @@ impl Log {
         match end {
             0 => log.begin_file()?,
             _ => log.renew_format(),
+        }
+        if found.unsealed {
+            log.seal_anew();
         }
         Ok(log)
     }

@@ -49,6 +49,20 @@ impl Log {
         }
     }
 
+    /// Has everything written again, so that what is to be sealed lies nowhere as it is, or sealed
+    /// with an older key. What cannot be done now is tried again at the next start.
+    pub(super) fn seal_anew(&mut self) {
+        let begun = match self.compaction {
+            // It was begun just now, and seals what it writes.
+            Some(_) => Ok(()),
+            None => self.compact(),
+        };
+        match begun {
+            Ok(()) => tracing::info!("Secrets on the disk are sealed anew"),
+            Err(error) => tracing::warn!(%error, "Secrets on the disk are not sealed anew yet"),
+        }
+    }
+
     /// Compactions run on the writer's own thread from now on.
     pub(crate) fn compact_here(&mut self) {
         self.beside = Beside::No;

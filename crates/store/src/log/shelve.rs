@@ -4,17 +4,17 @@
 use std::sync::Arc;
 
 use object::scope::Scope;
-use object::{Object, ObjectName, Version};
+use object::{Object, ObjectName, Resource, Version};
 
 use super::Log;
 use super::stage::Staging;
-use crate::entry::{self, FORMAT_WITH_SHELVES, More, ShelfEntry};
+use crate::entry::{self, FORMAT_WITH_SEALS, FORMAT_WITH_SHELVES, More, ShelfEntry};
 use crate::log::Failed;
 use crate::reader::Slot;
 use crate::record::Kind;
 use crate::row::Row;
 use crate::table::shelf::{Over, Shelf, Shelving, key};
-use crate::table::{Staged, Standing};
+use crate::table::{Staged, Standing, TableName};
 
 /// What is laid on a shelf.
 #[derive(Debug)]
@@ -53,6 +53,22 @@ impl Log {
     /// Whether there can be shelves: a store of an older format has none until it is renewed.
     pub(crate) fn may_shelve(&self) -> Result<(), Failed> {
         match self.mark.format >= FORMAT_WITH_SHELVES {
+            true => Ok(()),
+            false => Err(Failed::NotStored(
+                "the store waits for room to renew its format".into(),
+            )),
+        }
+    }
+
+    /// Whether objects of a resource can be written: those that are to be sealed wait until a store
+    /// of an older format is renewed.
+    pub(crate) fn may_hold(&self, resource: &Resource) -> Result<(), Failed> {
+        let seals = self
+            .shared
+            .files
+            .seals
+            .concern(&TableName::objects(resource));
+        match self.mark.format >= FORMAT_WITH_SEALS || !seals {
             true => Ok(()),
             false => Err(Failed::NotStored(
                 "the store waits for room to renew its format".into(),
@@ -152,7 +168,7 @@ impl Log {
         let mut rows = Vec::with_capacity(entry.count);
         for object in &laying.puts {
             let address = self.address(slot);
-            let row = self.put_row(address, object);
+            let row = self.put_row(slot, address, object);
             rows.push((row.header.name.clone(), Some(row)));
         }
         for name in laying.drops {

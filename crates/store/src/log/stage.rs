@@ -12,7 +12,7 @@ use super::{Input, Log, Own};
 use crate::entry::{self, AdoptEntry, CommitEntry, FORMAT_WITH_PARTS, More, ReplaceEntry};
 use crate::reader::Slot;
 use crate::record::{self, Address, Kind};
-use crate::row::{At, Row};
+use crate::row::{At, Form, Row};
 use crate::table::shelf::digest_of;
 use crate::table::{Staged, Standing, TableName, is_same};
 
@@ -139,6 +139,7 @@ impl Log {
         let at = At {
             file: self.mark.number,
             offset: self.end + value_at as u64,
+            form: Form::Plain,
         };
         (at, sum)
     }
@@ -214,7 +215,7 @@ impl Log {
         let address = self.address(slot);
         match input {
             Input::Put(object) => {
-                let row = self.put_row(address, &object);
+                let row = self.put_row(slot, address, &object);
                 self.leave(slot, &row);
                 (Staged::Put(row), Some(object.bytes))
             }
@@ -259,11 +260,20 @@ impl Log {
     }
 
     /// Appends an object, and gives the row that it will be.
-    pub(super) fn put_row(&mut self, address: Address, object: &Object) -> Arc<Row> {
+    pub(super) fn put_row(&mut self, slot: &Slot, address: Address, object: &Object) -> Arc<Row> {
         let meta = entry::encode_put(&object.header);
-        let (at, sum) = self.put(Kind::Put, address, &meta, &object.bytes);
-        let row = Row::new(object.header.clone(), at, object.bytes.len() as u32, sum);
-        Arc::new(row)
+        let (header, bytes) = (&object.header, &object.bytes);
+        let sealed = self.shared.files.seals.seal(&slot.name, header, bytes);
+        let sealed = sealed.expect("the machine has random bytes: it had some for the key");
+        let (at, sum) = match sealed {
+            None => self.put(Kind::Put, address, &meta, bytes),
+            Some(sealed) => {
+                let (at, _) = self.put(Kind::Sealed, address, &meta, &sealed);
+                let form = Form::Sealed;
+                (At { form, ..at }, crc32fast::hash(bytes))
+            }
+        };
+        Arc::new(Row::new(header.clone(), at, bytes.len() as u32, sum))
     }
 
     /// The group leaves this row in the table.

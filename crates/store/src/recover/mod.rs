@@ -14,15 +14,20 @@ use crate::files::{self, Role};
 use crate::log::Counting;
 use crate::record::{Address, Found, Kind, Record, Scan};
 use crate::row::FILE_BYTES_MAX;
+use crate::seals::Seals;
 
 mod choose; // which files count
+mod losses; // what cannot be read -> which tables miss it
 mod open_error; // why not
 mod rebuilt; // one table, record by record
+mod unseal; // sealed values -> what is known of them
 
 use choose::{Chosen, mark_of_base};
+use losses::Losses;
 pub use open_error::OpenError;
 pub(crate) use rebuilt::Rebuilt;
 use rebuilt::Taken;
+pub(crate) use unseal::sealed_with;
 
 /// What was found on disk.
 pub(crate) struct Recovered {
@@ -39,6 +44,8 @@ pub(crate) struct Recovered {
     /// The highest version that any record showed, also of tables that are damaged: it must not be
     /// given out again.
     pub(crate) newest: Option<Version>,
+    /// Whether something lies here as it is, or sealed with an older key, and is to be sealed.
+    pub(crate) unsealed: bool,
 }
 
 /// The end of the last log.
@@ -57,10 +64,10 @@ pub(crate) fn recover(
     disk: &dyn Disk,
     owner: &str,
     counting: Counting,
-    now: Instant,
+    (now, seals): (Instant, &Seals),
 ) -> Result<Recovered, OpenError> {
     let chosen = Chosen::new(disk)?;
-    let mut recovery = Recovery::new(owner, counting, now);
+    let mut recovery = Recovery::new(owner, counting, now, seals.clone());
     recovery.found.number_next = chosen.number_next;
     if let Some(number) = chosen.base {
         let name = files::name(Role::Base, number);
@@ -118,6 +125,7 @@ struct Recovery {
     owner: String,
     counting: Counting,
     now: Instant,
+    seals: Seals,
     /// Commits of a transaction over several tables, until its last.
     open: Vec<(u32, CommitEntry, Taken)>,
     /// The current file.
@@ -136,25 +144,13 @@ struct Recovery {
     losses: Losses,
 }
 
-/// How many records could not be read, and how many the tables miss. If they are the same, a table
-/// that misses none has lost none.
-#[derive(Default)]
-struct Losses {
-    lost: u64,
-    missed: u64,
-    /// Unreadable bytes were met, and no record behind them yet that tells how many they were.
-    uncounted: bool,
-    /// A file ended before one told.
-    unknown: bool,
-}
-
 enum Pending {
     Damage(Option<Address>),
     Record(Record),
 }
 
 impl Recovery {
-    fn new(owner: &str, counting: Counting, now: Instant) -> Self {
+    fn new(owner: &str, counting: Counting, now: Instant, seals: Seals) -> Self {
         let found = Recovered {
             tables: BTreeMap::new(),
             mark: None,
@@ -164,12 +160,14 @@ impl Recovery {
             since_base: 0,
             torn_bytes: 0,
             newest: None,
+            unsealed: false,
         };
         Self {
             found,
             owner: owner.to_owned(),
             counting,
             now,
+            seals,
             open: vec![],
             file: 0,
             role: Role::Base,
@@ -198,7 +196,13 @@ impl Recovery {
         let known: Vec<u32> = self.found.tables.keys().copied().collect();
         let mut scan = Scan::new(&*file)?;
         loop {
-            match scan.next()? {
+            let found = match scan.next()? {
+                Found::Record(record) if record.kind == Kind::Sealed => {
+                    self.unseal(record, &mut scan)?
+                }
+                other => other,
+            };
+            match found {
                 Found::End => break,
                 Found::Damage(address) => match sealed {
                     Sealed::Yes => self.damage(address),
@@ -233,20 +237,6 @@ impl Recovery {
         }
         self.found.files.insert(number, file);
         Ok(())
-    }
-
-    /// A log names itself and every table at its start. Those are records too, but of no table's
-    /// count.
-    fn miss_announcements(&mut self, known: &[u32]) {
-        let file = self.file;
-        let unnamed = |number: &&u32| self.found.tables[*number].announced_in != file;
-        self.losses.missed += known.iter().filter(unnamed).count() as u64;
-        let named = self
-            .found
-            .mark
-            .as_ref()
-            .is_some_and(|mark| mark.number == file);
-        self.losses.missed += u64::from(!named);
     }
 
     /// A group begins, so the one before it had been synced: damage in it is real, records in it
@@ -294,38 +284,6 @@ impl Recovery {
         }
     }
 
-    fn damage(&mut self, address: Option<Address>) {
-        let Some(address) = address else {
-            self.losses.uncounted = true;
-            let base = self.role == Role::Base;
-            for table in self.found.tables.values_mut() {
-                // A base holds each table in one piece: what was whole before cannot miss more.
-                table.suspect |= !(base && table.committed);
-            }
-            return;
-        };
-        self.follow(address);
-        if address.table != 0 {
-            let file = self.file;
-            let table = self.found.tables.entry(address.table).or_default();
-            self.losses.missed += table.count(file, address.seq).missed;
-            table.hurt(file, "a record is damaged");
-            self.counted.insert(address.table);
-        }
-    }
-
-    /// Counts a record of the file whose head could be read.
-    fn follow(&mut self, address: Address) {
-        let lost = address.index.wrapping_sub(self.index_next);
-        self.losses.lost += u64::from(lost);
-        if lost > 0 && !self.losses.uncounted {
-            // Records are missing and nothing unreadable stands there: somebody cut a piece out.
-            self.damage(None);
-        }
-        self.losses.uncounted = false;
-        self.index_next = address.index.wrapping_add(1);
-    }
-
     fn record(&mut self, record: Record) {
         self.follow(record.address);
         let (file, end, number) = (self.file, record.end, record.address.table);
@@ -342,9 +300,13 @@ impl Recovery {
             return;
         }
         let unmarked = self.found.mark.is_none();
+        let sealed_right = self.is_sealed_right(&record);
         let table = self.found.tables.entry(number).or_default();
         if unmarked {
             table.hurt(file, "no file says whose it is");
+        }
+        if !sealed_right {
+            table.hurt(file, "a sealed value lies where none belongs");
         }
         match record.kind {
             Kind::Table => {
@@ -443,28 +405,6 @@ impl Recovery {
         }
         self.settle();
         self.losses = Losses::default();
-    }
-
-    /// A log was begun before the base was, so somebody took it away, and with it what was stored
-    /// last.
-    fn miss_log(&mut self) {
-        for table in self.found.tables.values_mut() {
-            table.hurt(self.file, "the log after the base is missing");
-            // The next log must not seem to continue this base.
-            table.seq_next += 1;
-        }
-    }
-
-    /// Tables of which nothing showed whether they lost a record.
-    fn settle(&mut self) {
-        let losses = &self.losses;
-        let all_found = !losses.unknown && losses.lost == losses.missed;
-        let file = self.file;
-        for table in self.found.tables.values_mut() {
-            if std::mem::take(&mut table.suspect) && !all_found {
-                table.hurt(file, "an unreadable record may have been its own");
-            }
-        }
     }
 
     fn finish(mut self) -> Result<Recovered, OpenError> {

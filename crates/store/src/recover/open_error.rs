@@ -2,6 +2,8 @@
 
 use std::io;
 
+use host::seal::KeyId;
+
 use crate::entry::FORMAT;
 
 /// Why a store could not be opened. Nothing on disk was changed.
@@ -38,6 +40,16 @@ pub enum OpenError {
     /// There are files, and not one of them can be read. To begin anew, remove them.
     #[error("no file of the store can be read")]
     Destroyed,
+    /// Secrets are sealed with a key that was not given. Nothing is lost if it is found.
+    #[error(
+        "Secrets in the store are sealed with the key {key}, which is not among those in the key \
+         file; put that key back, or, if it is lost, take the store's folder away to begin anew: \
+         a node gets everything from its hub again"
+    )]
+    OtherKey {
+        /// The key.
+        key: KeyId,
+    },
     /// The disk failed.
     #[error("the disk failed")]
     Disk(#[from] io::Error),

@@ -8,7 +8,7 @@ use object::scope::Scope;
 
 use crate::entry::{self, AdoptEntry, CommitEntry, ReplaceEntry, ShelfEntry};
 use crate::record::{Kind, Record};
-use crate::row::{At, Row};
+use crate::row::{At, Form, Row};
 use crate::table::shelf::{digest_of, key};
 use crate::table::{Staged, Table, TableName};
 
@@ -123,11 +123,13 @@ impl Rebuilt {
             return;
         }
         let staged = match record.kind {
-            Kind::Put => entry::decode_put(&record.meta).map(|header| {
-                let at = At {
-                    file,
-                    offset: record.value_at,
+            Kind::Put | Kind::Sealed => entry::decode_put(&record.meta).map(|header| {
+                let form = match record.kind {
+                    Kind::Sealed => Form::Sealed,
+                    _ => Form::Plain,
                 };
+                let offset = record.value_at;
+                let at = At { file, offset, form };
                 let row = Row::new(header, at, record.value_bytes, record.value_sum);
                 Staged::Put(Arc::new(row))
             }),

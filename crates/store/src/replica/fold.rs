@@ -15,6 +15,7 @@ use object::scope::Scope;
 
 /// Stages what a cut says, all or nothing.
 pub(super) fn apply(cut: Cut, log: &mut Log) -> Result<Applied, Refusal> {
+    log.may_hold(&cut.resource)?;
     // A table is made only for a cut that is accepted.
     let name = TableName::objects(&cut.resource);
     let slot = log.known(&name);

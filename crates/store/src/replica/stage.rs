@@ -27,6 +27,7 @@ const SCOPE_BYTES_MAX: usize = META_BYTES_MAX - 1024;
 /// Stages content of a scope.
 pub(super) fn stage(stage: Stage, log: &mut Log) -> Result<(), Refusal> {
     log.may_shelve()?;
+    log.may_hold(&stage.resource)?;
     named(&stage.puts, &stage.drops)?;
     for object in &stage.puts {
         check(object, |header| stage.scope.contains(header))?;

@@ -154,6 +154,7 @@ pub(crate) fn small(compact_bytes_min: u64) -> Options {
             age_max: std::time::Duration::from_secs(60),
         },
         compact_bytes_min,
+        keys: None,
     }
 }
 

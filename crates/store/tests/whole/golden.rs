@@ -10,6 +10,7 @@ use store::replica::{Change, Cut, CutEnd, Onto, Reset, Stage, Until};
 use store::{At, Authority, FORMAT, OpenError, Options, Part, Range, Replica, Scope};
 
 use crate::bench_objects::*;
+use crate::sealing::{made_keys, secrets};
 
 fn golden(format: u64, kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -29,7 +30,25 @@ fn copied(from: &Path) -> tempfile::TempDir {
 fn golden_options() -> Options {
     Options {
         compact_bytes_min: 2_000,
+        keys: Some(made_keys(&["9"])),
         ..Options::new("golden")
+    }
+}
+
+/// A Secret, which is sealed: known since format 4.
+fn golden_secret() -> Cut {
+    Cut {
+        resource: secrets(),
+        changes: vec![],
+        until: Until::End(CutEnd {
+            progress: version(60),
+            resets: vec![Reset::whole(
+                Scope::all(),
+                vec![object("a/0", "u", "red", 40)],
+            )],
+            ended: vec![],
+        }),
+        ..golden_piece()
     }
 }
 
@@ -77,6 +96,7 @@ fn rewrite_golden() {
     replica.apply_blocking(taken).unwrap();
     let bytes = Some(bytes::Bytes::from_static(b"secret"));
     replica.put_document_blocking("key", bytes).unwrap();
+    replica.apply_blocking(golden_secret()).unwrap();
 }
 
 /// What is staged for a scope: known since format 3, as documents are.
@@ -186,6 +206,10 @@ fn open_golden(format: u64) {
     assert_eq!(reader.scopes(&pods()).len(), 1);
     if format >= 3 {
         take_golden_stages(&replica);
+    }
+    if format >= 4 {
+        let secret = reader.object(&secrets(), &name("a/0")).unwrap().unwrap();
+        assert_eq!(secret.bytes, object("a/0", "u", "red", 40).bytes);
     }
     drop(replica);
     assert_eq!(newest_format(folder.path()), FORMAT);

@@ -18,5 +18,6 @@ mod kill; // the process dies at each named place
 mod damage; // bits flip, pages go, files are swapped
 mod made_up; // records that nobody wrote, with the right checksums
 mod machine; // a real disk: syncs, locks, links
+mod sealing; // Secrets, as they lie on the disk
 mod golden; // stores of every format
 mod stress; // many threads at once
