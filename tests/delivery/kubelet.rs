@@ -260,10 +260,7 @@ async fn a_kubelet_runs_pods_starts_them_again_without_a_link_and_tells_of_it_af
             (code == 404).then_some(())
         })
         .await;
-    assert_eq!(
-        kubelet.machine.containers("three"),
-        Vec::<String>::new()
-    );
+    assert_eq!(kubelet.machine.containers("three"), Vec::<String>::new());
     is_renewed(&kubelet, &world).await;
     assert_eq!(kubelet.container("two").await, two);
 }

@@ -83,9 +83,9 @@ impl Machine {
 
     fn load(&mut self, image: &Path) {
         let before = inside(self.id);
-        let waited = self.containerd.wait_until(LOOK_EVERY, || {
-            ctr(&before, &["version"]).status.success()
-        });
+        let waited = self
+            .containerd
+            .wait_until(LOOK_EVERY, || ctr(&before, &["version"]).status.success());
         waited.unwrap_or_else(|error| panic!("{error}"));
         self.ctr(&["images", "import", image.to_str().unwrap()]);
     }
@@ -200,8 +200,7 @@ fn image(folder: &Path) -> PathBuf {
         "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{}", hex(&layer))]},
     });
     fs::write(room.join("config.json"), config.to_string()).unwrap();
-    let manifest =
-        json!([{"Config": "config.json", "RepoTags": [IMAGE], "Layers": ["layer.tar"]}]);
+    let manifest = json!([{"Config": "config.json", "RepoTags": [IMAGE], "Layers": ["layer.tar"]}]);
     fs::write(room.join("manifest.json"), manifest.to_string()).unwrap();
     let files = ["config.json", "layer.tar", "manifest.json"];
     tar(&room, &[&["-cf", "image.tar"][..], &files].concat());
