@@ -2,7 +2,7 @@
 //! go on and are started again without a link, and are told of once it is back.
 
 use std::fs;
-use std::io;
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -22,6 +22,8 @@ use crate::world::{CONVERGED, NODES, Plan, World};
 const SOON: Duration = Duration::from_secs(60);
 const NODE: &str = "/api/v1/nodes/node-1";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-1";
+/// What a container sees of the secret, the config map and the token that its pod names.
+const SEES: &str = "secret mapped token";
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 /// A kubelet beside an agent, and its containers.
@@ -36,24 +38,27 @@ struct Kubelet {
 impl Kubelet {
     /// Starts one with the kubeconfig that the program prints for it.
     fn start(world: &World) -> Self {
-        let (folder, logs) = (world.path(), world.path().join("logs"));
-        let machine = Machine::start(folder, &logs);
+        let folder = world.path();
         let seen = folder.join("seen");
         fs::create_dir(&seen).unwrap();
-        let settings = folder.join("kubelet.json");
-        fs::write(&settings, settings_of(&machine).to_string()).unwrap();
-        let mut program = Beside::new(world, Program::Kubelet, &machine.inside());
-        program.words.extend([
-            format!("--config={}", settings.display()),
-            format!("--kubeconfig={}", kubeconfig(world).display()),
-            format!("--hostname-override={}", NODES[0]),
-        ]);
+        fs::write(folder.join(SETTINGS), settings().to_string()).unwrap();
+        write_kubeconfig(world);
+        let machine = Machine::start(folder, &folder.join("logs"));
+        let mut program = beside(world, &machine);
         program.start();
         Self {
             program,
             machine,
             seen,
         }
+    }
+
+    /// The machine fails. When it is started again, nothing is left of its containers, nor of what
+    /// the kubelet knew.
+    fn fail(&mut self, world: &World) {
+        self.program.running = None;
+        self.machine = Machine::start(world.path(), &world.path().join("logs"));
+        self.program = beside(world, &self.machine);
     }
 
     /// How often the container of a pod was started, and what it saw then.
@@ -85,13 +90,19 @@ impl Kubelet {
         self.until(&what, look).await
     }
 
+    /// Waits until the container of a pod was started so often. It saw the same each time.
+    async fn has_started(&self, pod: &str, times: usize) {
+        let what = format!("start {times} of {pod}");
+        let look = async || (self.starts(pod).len() == times).then_some(());
+        self.until(&what, look).await;
+        assert_eq!(self.starts(pod), vec![SEES; times]);
+    }
+
     /// Kills the container of a pod, and waits until there is another.
     async fn is_started_again(&self, pod: &str, times: usize) {
         let before = self.container(pod).await;
         tokio::task::block_in_place(|| self.machine.kill(&before));
-        let what = format!("start {times} of {pod}");
-        let look = async || (self.starts(pod).len() == times).then_some(());
-        self.until(&what, look).await;
+        self.has_started(pod, times).await;
         assert_ne!(self.container(pod).await, before);
     }
 
@@ -111,12 +122,11 @@ impl Kubelet {
 }
 
 /// What a kubelet needs to be told on any machine, and what it may not have on a small one.
-fn settings_of(machine: &Machine) -> Value {
+fn settings() -> Value {
     json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
-        "cgroupRoot": machine.groups,
         "cgroupDriver": "cgroupfs",
         "cgroupsPerQOS": false,
         "enforceNodeAllocatable": [],
@@ -132,27 +142,42 @@ fn settings_of(machine: &Machine) -> Value {
     })
 }
 
+const SETTINGS: &str = "kubelet.json";
+const KUBECONFIG: &str = "kubelet.kubeconfig";
+
+/// The program on a machine, not started yet.
+fn beside(world: &World, machine: &Machine) -> Beside {
+    let mut program = Beside::new(world, Program::Kubelet, &machine.inside());
+    let path = |name: &str| world.path().join(name).display().to_string();
+    program.words.extend([
+        format!("--config={}", path(SETTINGS)),
+        format!("--kubeconfig={}", path(KUBECONFIG)),
+        format!("--hostname-override={}", NODES[0]),
+    ]);
+    program
+}
+
 /// What `holdfast kubeconfig` prints for the kubelet of a node.
-fn kubeconfig(world: &World) -> PathBuf {
-    let node = &world.nodes[0];
+fn write_kubeconfig(world: &World) {
     let mut command = Command::new(program::path());
     command.args(["kubeconfig", "--for", "kubelet", "--data-dir"]);
-    let said = command.arg(&node.data_dir).output().unwrap();
+    let said = command.arg(&world.nodes[0].data_dir).output().unwrap();
     let complaint = String::from_utf8_lossy(&said.stderr);
     assert!(said.status.success(), "holdfast kubeconfig: {complaint}");
-    let path = world.path().join("kubelet.kubeconfig");
     let mut options = fs::OpenOptions::new();
     let options = options.write(true).create_new(true).mode(0o600);
-    io::Write::write_all(&mut options.open(&path).unwrap(), &said.stdout).unwrap();
-    path
+    let mut file = options.open(world.path().join(KUBECONFIG)).unwrap();
+    file.write_all(&said.stdout).unwrap();
 }
 
 /// A pod on the node that has a file, a variable and a token from the cluster, and says of each
 /// start what it saw of them.
 fn pod(name: &str, kubelet: &Kubelet) -> Value {
+    // Without signs that a server may write in two ways.
     let script = format!(
-        "echo \"$KEY $(busybox cat /settings/key) $(busybox test -s {TOKEN} && echo token)\" \
-         >> /seen/{name}; exec busybox sleep 1000000"
+        "if busybox test -s {TOKEN}; then SEES=token; fi; \
+         echo \"$KEY $(busybox cat /settings/key) $SEES\" | busybox tee -a /seen/{name}; \
+         exec busybox sleep 1000000"
     );
     json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -207,60 +232,107 @@ async fn is_renewed(kubelet: &Kubelet, world: &World) {
         .await;
 }
 
+/// The pod is gone from the cluster, and its container is.
+async fn is_gone(kubelet: &Kubelet, world: &World, pod: &str) {
+    let what = format!("the end of {pod}");
+    let look = async || {
+        let there = world.driver.ask("GET", &place("pods", pod), None).await;
+        let running = tokio::task::block_in_place(|| kubelet.machine.containers(pod));
+        (there.unwrap().0 == 404 && running.is_empty()).then_some(())
+    };
+    kubelet.until(&what, look).await;
+}
+
+/// A node that its kubelet registers, with these pods, which run.
+async fn running(names: &[&str]) -> (World, Kubelet) {
+    let mut world = World::new(Plan::default()).await;
+    let node = &mut world.nodes[0];
+    node.extra = vec!["--register-node=false".to_owned()];
+    node.start();
+    node.connected(CONVERGED).await;
+    Local::of(node, "kubelet").client().await;
+    let kubelet = Kubelet::start(&world);
+    is_registered(&kubelet, &world).await;
+    let driver = &world.driver;
+    let map = config_map("one", "mapped");
+    driver.create("configmaps", &map).await;
+    driver.create("secrets", &secret("one", "c2VjcmV0")).await;
+    for name in names {
+        driver.create("pods", &pod(name, &kubelet)).await;
+    }
+    for name in names {
+        kubelet.is_told(&world, name, 0).await;
+        kubelet.has_started(name, 1).await;
+    }
+    (world, kubelet)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root, containerd and a Go toolchain: just e2e"]
 async fn a_kubelet_runs_pods_starts_them_again_without_a_link_and_tells_of_it_afterwards() {
-    let mut world = World::new(Plan::default()).await;
-    world.nodes[0].extra = vec!["--register-node=false".to_owned()];
-    world.nodes[0].start();
-    world.nodes[0].connected(CONVERGED).await;
-    Local::of(&world.nodes[0], "kubelet").client().await;
-    let mut kubelet = Kubelet::start(&world);
-    is_registered(&kubelet, &world).await;
+    let (mut world, mut kubelet) = running(&["one", "two", "three", "four"]).await;
     let driver = world.driver.another();
-    driver
-        .create("configmaps", &config_map("one", "mapped"))
-        .await;
-    driver.create("secrets", &secret("one", "c2VjcmV0")).await;
-    for name in ["one", "two", "three"] {
-        driver.create("pods", &pod(name, &kubelet)).await;
-    }
-    for name in ["one", "two", "three"] {
-        kubelet.is_told(&world, name, 0).await;
-        assert_eq!(kubelet.starts(name), ["secret mapped token"]);
-    }
     let two = kubelet.container("two").await;
     // Without a link a container that dies is started again, also by a kubelet that has just been
-    // started itself, and by an agent that has.
+    // started itself, and with an agent that has.
     world.hubs[0].program.kill();
     world.nodes[0].alone(SOON).await;
     kubelet.is_started_again("one", 2).await;
-    let path = format!("{}?propagationPolicy=Background", place("pods", "three"));
-    driver.must("DELETE", &path, None).await;
+    driver.must("DELETE", &place("pods", "three"), None).await;
+    driver.delete("pods", "four").await;
+    driver.create("pods", &pod("five", &kubelet)).await;
     kubelet.program.running = None;
     world.nodes[0].restart();
     kubelet.program.start();
     kubelet.is_started_again("one", 3).await;
-    assert_eq!(kubelet.starts("one")[2], "secret mapped token");
-    // Of the others none was touched, also not the one that was deleted elsewhere.
+    // Of the others none was touched, also not those that were deleted elsewhere.
     assert_eq!(kubelet.container("two").await, two);
-    for name in ["two", "three"] {
-        assert_eq!(kubelet.starts(name).len(), 1, "{name}");
+    for name in ["two", "three", "four"] {
         kubelet.container(name).await;
+        assert_eq!(kubelet.starts(name).len(), 1, "{name}");
     }
     // With the link back all of it is told, and what was deleted ends.
     world.hubs[0].start().await;
     world.nodes[0].connected(CONVERGED).await;
     kubelet.is_told(&world, "one", 2).await;
     kubelet.is_told(&world, "two", 0).await;
-    kubelet
-        .until("the deleted pod is gone", async || {
-            let path = place("pods", "three");
-            let (code, _) = driver.ask("GET", &path, None).await.unwrap();
-            (code == 404).then_some(())
-        })
-        .await;
-    assert_eq!(kubelet.machine.containers("three"), Vec::<String>::new());
+    kubelet.is_told(&world, "five", 0).await;
+    is_gone(&kubelet, &world, "three").await;
+    is_gone(&kubelet, &world, "four").await;
     is_renewed(&kubelet, &world).await;
     assert_eq!(kubelet.container("two").await, two);
+    world.settled(SOON).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs root, containerd and a Go toolchain: just e2e"]
+async fn a_machine_that_failed_runs_its_pods_again_without_a_link() {
+    let (mut world, mut kubelet) = running(&["one", "two"]).await;
+    world.hubs[0].program.kill();
+    world.nodes[0].alone(SOON).await;
+    world.nodes[0].program.kill();
+    kubelet.fail(&world);
+    world.nodes[0].start();
+    kubelet.program.start();
+    for name in ["one", "two"] {
+        kubelet.has_started(name, 2).await;
+    }
+    let local = Local::of(&world.nodes[0], "kubelet");
+    let path = place("pods", "one");
+    let before = world.driver.must("GET", &path, None).await;
+    let id = |pod: &Value| pod["status"]["containerStatuses"][0]["containerID"].clone();
+    kubelet
+        .until("the node shows its new container", async || {
+            (id(&local.get(&path).await) != id(&before)).then_some(())
+        })
+        .await;
+    let shown = id(&local.get(&path).await);
+    world.hubs[0].start().await;
+    world.nodes[0].connected(CONVERGED).await;
+    kubelet
+        .until("the cluster is told of the new container", async || {
+            let told = world.driver.must("GET", &path, None).await;
+            (id(&told) == shown).then_some(())
+        })
+        .await;
 }

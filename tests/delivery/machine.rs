@@ -3,7 +3,6 @@
 //! and its mounts are gone. It takes root.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -43,8 +42,6 @@ pub(crate) struct Machine {
     first: Running,
     /// The first process as this machine counts.
     id: u32,
-    /// Where its containers are among the kernel's groups of processes.
-    pub(crate) groups: String,
     containerd: Running,
 }
 
@@ -52,6 +49,7 @@ impl Machine {
     /// Starts one with these files and logs.
     pub(crate) fn start(folder: &Path, logs: &Path) -> Self {
         let ready = folder.join("machine-is-ready");
+        drop(fs::remove_file(&ready));
         let mut command = Command::new("unshare");
         command
             .args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"])
@@ -74,7 +72,6 @@ impl Machine {
         let mut machine = Self {
             first,
             id,
-            groups: format!("/holdfast-test-{}", std::process::id()),
             containerd: containerd.unwrap_or_else(|error| panic!("{error}")),
         };
         machine.load(&image(folder));
@@ -129,17 +126,18 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
+        let said = ctr(&self.inside(), &["containers", "list", "--quiet"]);
+        let text = String::from_utf8_lossy(&said.stdout);
         self.first.kill();
         let gone = PathBuf::from(format!("/proc/{}", self.id));
         for _ in 0..LOOKS_MAX {
-            let groups = groups(&self.groups);
-            let left = groups.iter().filter(|group| remove(group).is_err());
-            if left.count() == 0 && !gone.exists() {
+            let mut groups = text.lines().flat_map(groups);
+            if !gone.exists() && groups.all(|group| fs::remove_dir(group).is_ok()) {
                 return;
             }
             std::thread::sleep(LOOK_EVERY);
         }
-        eprintln!("the kernel still has groups {}", self.groups);
+        eprintln!("the kernel still has something of containers:\n{text}");
     }
 }
 
@@ -157,25 +155,15 @@ fn ctr(before: &[String], words: &[&str]) -> Output {
     said.unwrap_or_else(|error| panic!("nsenter (util-linux) is needed: {error}"))
 }
 
-/// The groups of this name, one for each of the kernel's controllers.
-fn groups(name: &str) -> Vec<PathBuf> {
+/// The kernel's groups of processes of a container, one for each of its controllers. They are all
+/// that is left when the container and its runtime are killed.
+fn groups(container: &str) -> Vec<PathBuf> {
     let root = Path::new("/sys/fs/cgroup");
     let controllers = fs::read_dir(root).into_iter().flatten().flatten();
     let all = controllers.map(|entry| entry.path()).chain([root.into()]);
-    all.map(|path| path.join(name.trim_start_matches('/')))
+    all.map(|path| path.join("k8s.io").join(container))
         .filter(|path| path.is_dir())
         .collect()
-}
-
-/// Removes a group and those in it. What is in them otherwise is the kernel's.
-fn remove(group: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(group)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            remove(&entry.path())?;
-        }
-    }
-    fs::remove_dir(group)
 }
 
 /// Makes the image, as an archive.
