@@ -67,6 +67,17 @@ impl Kubelet {
         text.lines().map(str::to_owned).collect()
     }
 
+    /// Nothing that it read of the API surprised it, from its first start on.
+    fn has_no_complaint(&self, world: &World) {
+        let log = fs::read_to_string(world.path().join("logs/kubelet.log")).unwrap();
+        let complains = |line: &&str| {
+            let of_reads = line.contains("reflector") || line.contains("Failed to watch");
+            line.starts_with(['E', 'W']) && of_reads
+        };
+        let complaints: Vec<&str> = log.lines().filter(complains).collect();
+        assert_eq!(complaints, [""; 0]);
+    }
+
     /// Waits until something is so.
     async fn until<T>(&self, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
         let began = Instant::now();
@@ -283,6 +294,7 @@ async fn a_kubelet_runs_pods_starts_them_again_without_a_link_and_tells_of_it_af
     driver.create("pods", &pod("five", &kubelet)).await;
     kubelet.program.running = None;
     world.nodes[0].restart();
+    Local::of(&world.nodes[0], "kubelet").client().await;
     kubelet.program.start();
     kubelet.is_started_again("one", 3).await;
     // Of the others none was touched, also not those that were deleted elsewhere.
@@ -302,6 +314,7 @@ async fn a_kubelet_runs_pods_starts_them_again_without_a_link_and_tells_of_it_af
     is_renewed(&kubelet, &world).await;
     assert_eq!(kubelet.container("two").await, two);
     world.settled(SOON).await;
+    kubelet.has_no_complaint(&world);
 }
 
 #[tokio::test(flavor = "multi_thread")]
