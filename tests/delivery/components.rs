@@ -21,16 +21,17 @@ const SOON: Duration = Duration::from_secs(60);
 const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
 
 /// A program beside the agent that has a token of its own.
-struct Beside {
+pub(crate) struct Beside {
     name: &'static str,
     /// The program and its words, and before them where it is to run.
-    words: Vec<String>,
+    pub(crate) words: Vec<String>,
     logs: PathBuf,
-    running: Option<Running>,
+    /// Nothing once it was ended.
+    pub(crate) running: Option<Running>,
 }
 
 impl Beside {
-    fn new(world: &World, program: Program, before: &[String]) -> Self {
+    pub(crate) fn new(world: &World, program: Program, before: &[String]) -> Self {
         let built = program.built().unwrap_or_else(|error| panic!("{error}"));
         let mut words = before.to_vec();
         words.push(built.to_str().unwrap().to_owned());
@@ -42,14 +43,14 @@ impl Beside {
         }
     }
 
-    fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]);
         let started = Running::start(self.name, command, &self.logs);
         self.running = Some(started.unwrap_or_else(|error| panic!("{error}")));
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         let path = self.logs.join(format!("{}.log", self.name));
         crate::node::tail(&std::fs::read_to_string(path).unwrap_or_default())
     }

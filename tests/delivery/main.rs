@@ -24,6 +24,7 @@ mod proxy; //    a link that is slow, stalls, swallows and breaks
 mod net; //      network namespaces that lose and repeat packets
 mod datagrams; // the same of datagrams, without root
 mod disk; //     disks that are small or cannot be written
+mod machine; //  a machine with containers, inside this one
 
 mod changes; //  what comes, changes and goes, with everything up or with everything down
 mod kills; //    processes that are killed under load
@@ -44,6 +45,7 @@ mod scopes; //   what is carried to a node because somebody asks
 mod accounts; // what pods on a node may read there
 mod kubectl; //  what people type on a node
 mod components; // programs of Kubernetes on a node
+mod kubelet; //  the program that runs pods on a node
 mod discovery; // what a cluster says of itself, on a node
 mod offline; //  what is written on a node without a link
 mod socket; //   the same API on a socket

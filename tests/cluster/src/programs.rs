@@ -22,6 +22,8 @@ pub enum Program {
     KubeScheduler,
     /// Services on a node.
     KubeProxy,
+    /// What runs pods on a node.
+    Kubelet,
     /// What people use.
     Kubectl,
     /// Names of services on a node.
@@ -62,6 +64,7 @@ impl Program {
             Self::KubeControllerManager => "kube-controller-manager",
             Self::KubeScheduler => "kube-scheduler",
             Self::KubeProxy => "kube-proxy",
+            Self::Kubelet => "kubelet",
             Self::Kubectl => "kubectl",
             Self::Coredns => "coredns",
         }

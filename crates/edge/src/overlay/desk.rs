@@ -27,7 +27,7 @@ use super::Overlay;
 use super::events::{self, Answered};
 use super::fold::{Change, text};
 use super::lease::Lease;
-use super::remembered::{self, Remembered};
+use super::remembered::{self, Tokens};
 use crate::local::refused;
 use crate::reports::{Hub, NotKept, Reports};
 use crate::tunnel::{NotPassed, Tunnel};
@@ -50,7 +50,7 @@ struct Shared {
     lease: Mutex<Lease>,
     /// What the hub of this session was told of the kubelet.
     said: Mutex<Option<Pulse>>,
-    tokens: Mutex<Remembered>,
+    tokens: Tokens,
     events: Mutex<Answered>,
 }
 
@@ -72,6 +72,7 @@ impl Desk {
         overlay: Overlay,
         times: Times,
     ) -> Self {
+        let tokens = Tokens::open(overlay.0.keep.clone());
         Self(Arc::new(Shared {
             node: node.clone(),
             tunnel,
@@ -80,7 +81,7 @@ impl Desk {
             times,
             lease: Mutex::default(),
             said: Mutex::default(),
-            tokens: Mutex::default(),
+            tokens,
             events: Mutex::default(),
         }))
     }
@@ -291,17 +292,16 @@ impl Desk {
         let account = (&*entrusted.path.namespace, &*entrusted.path.name);
         // One that cannot be read here is left to the cluster.
         let key = object(&entrusted).map(|request| remembered::key(account, &request));
+        let (tokens, now) = (&self.0.tokens, self.0.times.clock().wall());
         match (self.ask_for_token(&entrusted).await, key) {
             (Ok((code, bytes)), key) => {
                 if let (201, Ok(key)) = (code, key) {
-                    self.0.tokens.lock().put(key, bytes.clone());
+                    tokens.put(key, bytes.clone(), now).await;
                 }
                 Ok(Seen::Verbatim(code, bytes))
             }
             (Err(not_passed @ (NotPassed::Offline { .. } | NotPassed::Broke(_))), Ok(key)) => {
-                let now = self.0.times.clock().wall();
-                let remembered = self.0.tokens.lock().get(&key, now);
-                match remembered {
+                match tokens.get(&key, now) {
                     Some(bytes) => Ok(Seen::Verbatim(201, bytes)),
                     None => Err(refused(not_passed)),
                 }

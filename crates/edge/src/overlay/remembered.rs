@@ -1,11 +1,20 @@
-//! Tokens that the cluster gave to the node's kubelet, for when it cannot be asked. They are in
-//! memory alone, and none is ever made here.
+//! Tokens that the cluster gave to the node's kubelet, for when it cannot be asked. None is ever
+//! made here. They lie on the node's disk beside its secrets: a kubelet that is started anew starts
+//! no container again without the tokens of its pod.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use host::{chain, secret};
 use jiff::{SignedDuration, Timestamp};
+use object::codec::{Malformed, Taker, put_bytes, put_text};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+
+use crate::keep::Keep;
+
+/// Where the documents are that have them.
+const FOLDER: &str = "tokens/";
 
 /// Answers that are remembered: one for each volume with a token. Of more, the one that ends first
 /// is forgotten.
@@ -14,9 +23,74 @@ const ANSWERS_MAX: usize = 512;
 /// long before that, and keeps the one that it has if there is none.
 const LEFT_MIN: SignedDuration = SignedDuration::from_mins(10);
 
+/// The tokens of a node, in memory and on its disk.
+pub(super) struct Tokens {
+    keep: Keep,
+    remembered: Mutex<Remembered>,
+}
+
+impl Tokens {
+    /// Those on disk. What cannot be read is left out: it is damaged, or of a later release.
+    pub(super) fn open(keep: Keep) -> Self {
+        let reader = keep.reader();
+        let names = reader.documents().into_iter();
+        let found = names.filter(|name| name.as_str().starts_with(FOLDER));
+        let read = found.filter_map(|name| reader.document(name.as_str()).ok().flatten());
+        let mut remembered = Remembered::default();
+        for (key, answer) in read.filter_map(|bytes| decode(&bytes).ok()) {
+            remembered.insert(key, answer);
+        }
+        Self {
+            keep,
+            remembered: Mutex::new(remembered),
+        }
+    }
+
+    /// Remembers an answer. On a disk that does not take it, it is remembered until a restart.
+    pub(super) async fn put(&self, key: String, bytes: Bytes, now: Timestamp) {
+        let document = encode(&key, &bytes);
+        let Some(gone) = self.remembered.lock().put(&key, bytes, now) else {
+            return;
+        };
+        let kept = self.keep.put_own(&name(&key), Some(document)).await;
+        if let Err(error) = kept {
+            let error = chain(&error);
+            tracing::warn!(error, "a token is not there any more after a restart");
+        }
+        for key in gone {
+            // What stays is looked at again after a restart.
+            drop(self.keep.put_own(&name(&key), None).await);
+        }
+    }
+
+    /// An answer whose token is good for long enough.
+    pub(super) fn get(&self, key: &str, now: Timestamp) -> Option<Bytes> {
+        self.remembered.lock().get(key, now)
+    }
+}
+
+fn name(key: &str) -> String {
+    format!("{FOLDER}{}", secret::hex(&secret::sha256(key.as_bytes())))
+}
+
+fn encode(key: &str, bytes: &Bytes) -> Bytes {
+    let mut out = Vec::new();
+    put_text(&mut out, key);
+    put_bytes(&mut out, bytes);
+    out.into()
+}
+
+fn decode(bytes: &Bytes) -> Result<(String, Bytes), Malformed> {
+    let mut taker = Taker::new(bytes);
+    let key = taker.text()?.to_owned();
+    let answer = Bytes::copy_from_slice(taker.bytes()?);
+    taker.end()?;
+    Ok((key, answer))
+}
+
 /// What the cluster answered to requests for tokens.
 #[derive(Debug, Default)]
-pub(super) struct Remembered(BTreeMap<String, Answer>);
+struct Remembered(BTreeMap<String, Answer>);
 
 #[derive(Debug)]
 struct Answer {
@@ -44,21 +118,27 @@ pub(super) fn key((namespace, account): (&str, &str), request: &Value) -> String
 }
 
 impl Remembered {
-    /// Remembers an answer.
-    pub(super) fn put(&mut self, key: String, bytes: Bytes) {
-        let Some(ends) = ends(&bytes) else { return };
+    fn insert(&mut self, key: String, bytes: Bytes) -> Option<()> {
+        let ends = ends(&bytes)?;
         self.0.insert(key, Answer { bytes, ends });
-        if self.0.len() > ANSWERS_MAX {
-            let first = self.0.iter().min_by_key(|(_, answer)| answer.ends);
-            if let Some(first) = first.map(|(key, _)| key.clone()) {
-                self.0.remove(&first);
-            }
-        }
+        Some(())
     }
 
-    /// An answer whose token is good for long enough.
-    pub(super) fn get(&mut self, key: &str, now: Timestamp) -> Option<Bytes> {
-        self.0.retain(|_, answer| answer.ends > now);
+    /// Remembers an answer with a token, and gives the keys of what is forgotten by now.
+    fn put(&mut self, key: &str, bytes: Bytes, now: Timestamp) -> Option<Vec<String>> {
+        self.insert(key.to_owned(), bytes)?;
+        let ended = self.0.extract_if(.., |_, answer| answer.ends <= now);
+        let mut gone: Vec<String> = ended.map(|(key, _)| key).collect();
+        while self.0.len() > ANSWERS_MAX {
+            let first = self.0.iter().min_by_key(|(_, answer)| answer.ends);
+            let first = first.map(|(key, _)| key.clone())?;
+            self.0.remove(&first);
+            gone.push(first);
+        }
+        Some(gone)
+    }
+
+    fn get(&self, key: &str, now: Timestamp) -> Option<Bytes> {
         let answer = self.0.get(key)?;
         let left = answer.ends.duration_since(now);
         (left >= LEFT_MIN).then(|| answer.bytes.clone())
@@ -74,6 +154,12 @@ fn ends(bytes: &Bytes) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use host::Clock;
+    use store::disk::memory::MemoryDisk;
+    use store::{Options, Replica};
+
     use super::*;
 
     fn at(text: &str) -> Timestamp {
@@ -88,14 +174,41 @@ mod tests {
     #[test]
     fn a_token_is_given_again_while_it_is_good_for_long_enough() {
         let mut all = Remembered::default();
-        all.put("k".into(), answer("2026-11-16T11:00:00Z"));
+        let early = at("2026-11-16T10:00:00Z");
+        all.put("k", answer("2026-11-16T11:00:00Z"), early).unwrap();
         assert!(all.get("k", at("2026-11-16T10:50:00Z")).is_some());
         assert!(all.get("other", at("2026-11-16T10:50:00Z")).is_none());
         assert!(all.get("k", at("2026-11-16T10:50:01Z")).is_none());
-        assert!(all.get("k", at("2026-11-16T11:00:00Z")).is_none());
-        assert!(all.0.is_empty());
-        all.put("k".into(), Bytes::from_static(b"{\"status\":{}}"));
-        assert!(all.0.is_empty());
+        let late = at("2026-11-16T11:00:00Z");
+        assert!(all.get("k", late).is_none());
+        let none = Bytes::from_static(b"{\"status\":{}}");
+        assert_eq!(all.put("l", none, late), None);
+        let gone = all.put("m", answer("2026-11-16T12:00:00Z"), late);
+        assert_eq!(gone, Some(vec!["k".to_owned()]));
+        assert_eq!(all.0.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_token_is_there_after_a_restart_and_gone_from_disk_after_its_end() {
+        let (disk, options) = (Arc::new(MemoryDisk::default()), Options::new("n"));
+        let replica = Replica::open_here(disk, options, Clock::machine()).unwrap();
+        let keep = Keep::new(replica);
+        let documents = || {
+            let names = keep.reader().documents().into_iter();
+            names.filter(|it| it.as_str().starts_with(FOLDER)).count()
+        };
+        let early = at("2026-11-16T10:00:00Z");
+        let tokens = Tokens::open(keep.clone());
+        let given = answer("2026-11-16T11:00:00Z");
+        tokens.put("k".to_owned(), given.clone(), early).await;
+        let again = Tokens::open(keep.clone());
+        assert_eq!(again.get("k", early), Some(given));
+        assert_eq!((again.get("l", early), documents()), (None, 1));
+        let late = at("2026-11-16T11:00:00Z");
+        let next = answer("2026-11-16T12:00:00Z");
+        again.put("l".to_owned(), next, late).await;
+        let left = Tokens::open(keep.clone());
+        assert_eq!((left.get("k", early), documents()), (None, 1));
     }
 
     #[test]
@@ -120,7 +233,8 @@ mod tests {
         let mut all = Remembered::default();
         for number in 0..=ANSWERS_MAX {
             let ends = Timestamp::from_second(1_000_000 + number as i64).unwrap();
-            all.put(format!("{number}"), answer(&ends.to_string()));
+            let now = Timestamp::UNIX_EPOCH;
+            all.put(&format!("{number}"), answer(&ends.to_string()), now);
         }
         assert_eq!(all.0.len(), ANSWERS_MAX);
         assert!(!all.0.contains_key("0"));

@@ -221,6 +221,9 @@ impl Source {
     }
 }
 
+/// The code of an answer from elsewhere that ended before its end.
+const BROKE_OFF: u16 = 502;
+
 /// The next bytes of a body; trailers are left out, since nobody here sends any.
 fn poll_passed(body: &mut Incoming, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
     loop {
@@ -233,7 +236,7 @@ fn poll_passed(body: &mut Incoming, cx: &mut Context<'_>) -> Poll<Option<Result<
             }
             Some(Err(error)) => {
                 let message = format!("the answer broke off: {error}");
-                return Poll::Ready(Some(Err(Status::new(502, "BadGateway", message))));
+                return Poll::Ready(Some(Err(Status::new(BROKE_OFF, "BadGateway", message))));
             }
         }
     }
@@ -286,7 +289,11 @@ impl Body for Payload {
                 Some(Err(status)) => {
                     // The head is long gone: all that is left is to end the connection, so that
                     // nobody takes a part for the whole.
-                    tracing::error!(error = %status, "a response was cut short");
+                    match status.code {
+                        // Whoever it came from is told of where that is known.
+                        BROKE_OFF => tracing::debug!(error = %status, "an answer was cut short"),
+                        _ => tracing::error!(error = %status, "a response was cut short"),
+                    }
                     return Poll::Ready(Some(Err(status)));
                 }
                 None => None,

@@ -194,10 +194,11 @@ impl Desk {
                 &ObjectName::new(namespace, name),
             )
         };
-        let answered = self
-            .tokens
-            .answer((&path.namespace, &path.name), request, &find)?;
-        self.admission(order).token(&answered)?;
+        let account = (&*path.namespace, &*path.name);
+        let answered = self.tokens.answer(account, request.clone(), &find)?;
+        // What was asked for is looked at, and not what it became: who names no audience wants the
+        // one of the cluster, as a pod does that names none.
+        self.admission(order).token(&request)?;
         let body = WrittenBody::Verbatim(Bytes::from(answered.to_string()));
         Ok(Written {
             code: 201,
