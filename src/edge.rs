@@ -448,9 +448,10 @@ fn open(flags: &EdgeFlags, node: &NodeName, clock: &Clock) -> anyhow::Result<Kee
         None => KeyFile::Own(&own),
     };
     let mut options = Options::new(format!("node {node}"));
-    options.keys = Some(store::keys(file, &disk).context("no key for Secrets on the disk")?);
+    let keys = store::keys(file, &disk).context("no key for Secrets on the disk")?;
+    options.keys = Some(Arc::clone(&keys));
     let opened = Replica::open(Arc::new(disk), options, clock.clone());
     let replica =
         opened.with_context(|| format!("the store in {} cannot be opened", folder.display()))?;
-    Ok(Keep::new(replica))
+    Ok(Keep::new(replica).with_keys(keys))
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use host::seal::Keys;
 use host::secret;
 use kubeapi::catalog::Names;
 use object::{Header, ObjectName, Resource, Scope};
@@ -28,6 +29,8 @@ pub struct Keep {
     aside: Arc<Mutex<Asides>>,
     /// How often documents of hubs changed.
     papers: watch::Sender<u64>,
+    /// What secret things of the node's own are sealed with.
+    keys: Option<Arc<Keys>>,
 }
 
 /// The document that has the number of the last session.
@@ -99,7 +102,20 @@ impl Keep {
             replica,
             aside: Arc::default(),
             papers: watch::Sender::default(),
+            keys: None,
         }
+    }
+
+    /// The same with keys, which secret things of the node's own are sealed with.
+    pub fn with_keys(self, keys: Arc<Keys>) -> Self {
+        let keys = Some(keys);
+        Self { keys, ..self }
+    }
+
+    /// What secret things of the node's own are sealed with. Without keys none of them may lie on
+    /// the disk.
+    pub fn keys(&self) -> Option<&Keys> {
+        self.keys.as_deref()
     }
 
     /// Tells when documents of hubs are others than before.

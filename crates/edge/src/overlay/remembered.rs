@@ -1,6 +1,6 @@
 //! Tokens that the cluster gave to the node's kubelet, for when it cannot be asked. None is ever
-//! made here. They lie on the node's disk beside its secrets: a kubelet that is started anew starts
-//! no container again without the tokens of its pod.
+//! made here. They lie on the node's disk, sealed as its secrets are: a kubelet that is started anew
+//! starts no container again without the tokens of its pod.
 
 use std::collections::BTreeMap;
 
@@ -37,8 +37,11 @@ impl Tokens {
         let found = names.filter(|name| name.as_str().starts_with(FOLDER));
         let read = found.filter_map(|name| reader.document(name.as_str()).ok().flatten());
         let mut remembered = Remembered::default();
-        for (key, answer) in read.filter_map(|bytes| decode(&bytes).ok()) {
-            remembered.insert(key, answer);
+        for (key, sealed) in read.filter_map(|bytes| decode(&bytes).ok()) {
+            let opened = keep.keys().map(|keys| keys.open(&place(&key), &sealed));
+            if let Some(Ok(answer)) = opened {
+                remembered.insert(key, answer.into());
+            }
         }
         Self {
             keep,
@@ -48,14 +51,20 @@ impl Tokens {
 
     /// Remembers an answer. On a disk that does not take it, it is remembered until a restart.
     pub(super) async fn put(&self, key: String, bytes: Bytes, now: Timestamp) {
-        let document = encode(&key, &bytes);
+        let sealed = self.keep.keys().map(|keys| keys.seal(&place(&key), &bytes));
         let Some(gone) = self.remembered.lock().put(&key, bytes, now) else {
             return;
         };
-        let kept = self.keep.put_own(&name(&key), Some(document)).await;
-        if let Err(error) = kept {
-            let error = chain(&error);
-            tracing::warn!(error, "a token is not there any more after a restart");
+        match sealed {
+            Some(Ok(sealed)) => {
+                let document = encode(&key, &sealed);
+                if let Err(error) = self.keep.put_own(&name(&key), Some(document)).await {
+                    not_kept(&error);
+                }
+            }
+            Some(Err(error)) => not_kept(&error),
+            // What cannot be sealed is not on the disk.
+            None => {}
         }
         for key in gone {
             // What stays is looked at again after a restart.
@@ -69,11 +78,21 @@ impl Tokens {
     }
 }
 
+fn not_kept(error: &(dyn std::error::Error + 'static)) {
+    let error = chain(error);
+    tracing::warn!(error, "a token is not there any more after a restart");
+}
+
+/// What a token is sealed for.
+fn place(key: &str) -> [&[u8]; 2] {
+    [b"token", key.as_bytes()]
+}
+
 fn name(key: &str) -> String {
     format!("{FOLDER}{}", secret::hex(&secret::sha256(key.as_bytes())))
 }
 
-fn encode(key: &str, bytes: &Bytes) -> Bytes {
+fn encode(key: &str, bytes: &[u8]) -> Bytes {
     let mut out = Vec::new();
     put_text(&mut out, key);
     put_bytes(&mut out, bytes);
@@ -157,6 +176,7 @@ mod tests {
     use std::sync::Arc;
 
     use host::Clock;
+    use host::seal::Keys;
     use store::disk::memory::MemoryDisk;
     use store::{Options, Replica};
 
@@ -192,7 +212,9 @@ mod tests {
     async fn a_token_is_there_after_a_restart_and_gone_from_disk_after_its_end() {
         let (disk, options) = (Arc::new(MemoryDisk::default()), Options::new("n"));
         let replica = Replica::open_here(disk, options, Clock::machine()).unwrap();
-        let keep = Keep::new(replica);
+        let folder = tempfile::tempdir().unwrap();
+        let keys = Keys::make(&folder.path().join("key")).unwrap();
+        let keep = Keep::new(replica.clone()).with_keys(Arc::new(keys));
         let documents = || {
             let names = keep.reader().documents().into_iter();
             names.filter(|it| it.as_str().starts_with(FOLDER)).count()
@@ -204,6 +226,16 @@ mod tests {
         let again = Tokens::open(keep.clone());
         assert_eq!(again.get("k", early), Some(given));
         assert_eq!((again.get("l", early), documents()), (None, 1));
+        let names = keep.reader().documents().into_iter();
+        let texts = names.map(|name| keep.reader().document(name.as_str()).unwrap().unwrap());
+        let bare = |text: Bytes| text.windows(7).any(|part| part == b"\"token\"");
+        assert!(!texts.into_iter().any(bare), "it lies there as it is");
+        let others = Tokens::open(Keep::new(replica));
+        assert_eq!(
+            others.get("k", early),
+            None,
+            "nobody without the key has it"
+        );
         let late = at("2026-11-16T11:00:00Z");
         let next = answer("2026-11-16T12:00:00Z");
         again.put("l".to_owned(), next, late).await;
