@@ -107,8 +107,8 @@ pub(crate) struct EdgeFlags {
         value_name = "IP:PORT|off"
     )]
     api: Option<LocalApi>,
-    /// A unix socket on which the node's API listens as well, without TLS, for root and whoever runs
-    /// the agent; or off [default: api.sock in the data directory]
+    /// A unix socket on which the node's API listens as well, without TLS, for root and whoever
+    /// runs the agent; or off [default: api.sock in the data directory]
     #[arg(
         long,
         env = "HOLDFAST_API_SOCKET",
@@ -116,8 +116,8 @@ pub(crate) struct EdgeFlags {
         value_name = "PATH|off"
     )]
     api_socket: Option<PathBuf>,
-    /// Lead pods to the node's API: a kubelet that reads there gives them its address and authority.
-    /// Needs --api with an address of this machine that pods reach
+    /// Lead pods to the node's API: a kubelet that reads there gives them its address and
+    /// authority. Needs --api with an address of this machine that pods reach
     #[arg(long, env = "HOLDFAST_API_FOR_PODS", hide_env_values = true)]
     api_for_pods: bool,
     /// A file with the key that Secrets on this node's disk are sealed with, for its owner alone
@@ -197,36 +197,10 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     let tunnel = Tunnel::new(requests, times.clone(), Arc::clone(&status));
     tunnel.compare_with(keep.reader().clone());
     let shutdown = tasks.shutdown().clone();
-    tasks.add("reports", reports.clone().run(shutdown.clone()));
+    tasks.add("reports", reports.clone().run(shutdown));
     if let LocalApi(Some(listen)) = flags.api.unwrap_or(LocalApi(Some(API))) {
-        let overlay = Overlay::new(keep.clone(), reports.clone(), &node, clock.clone());
-        tasks.add("overlay", overlay.clone().run(shutdown.clone()));
-        let ways = (tunnel.clone(), reports.clone());
-        let desk = Desk::new(&node, ways, overlay, times.clone());
-        tasks.add("kubelet", desk.clone().run(shutdown.clone()));
-        let wants = Wants::open(keep.clone(), reports.clone(), times.clone());
-        tasks.add("wants", wants.clone().run(shutdown));
-        let local = Local {
-            beside: Beside {
-                desk: Some(desk),
-                wants: Some(wants),
-            },
-            keep: &keep,
-            tunnel: tunnel.clone(),
-            node: &node,
-            data_dir: &flags.data_dir,
-            listen,
-            socket: api_socket(&flags),
-            for_pods: flags.api_for_pods,
-            clock: clock.clone(),
-        };
-        match (local.start(tasks).await, flags.api) {
-            // A node must get what it is to hold, whoever else has a port that nobody chose.
-            (Err(local::Failed::Listen(why)), None) => {
-                warn!(%why, "no Kubernetes API on this node: say with --api where it is to be");
-            }
-            (started, _) => drop(started?),
-        }
+        let beside = (&keep, &tunnel, &reports);
+        serve_api((&flags, listen), &node, beside, &times, tasks).await?;
     }
     let life = Life {
         home,
@@ -251,6 +225,47 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
         life.live().await
     });
     info!(%node, socket = %path.display(), "ready");
+    Ok(())
+}
+
+/// Starts the node's own Kubernetes API, and what stands behind it.
+async fn serve_api(
+    (flags, listen): (&EdgeFlags, SocketAddr),
+    node: &NodeName,
+    (keep, tunnel, reports): (&Keep, &Tunnel, &Reports),
+    times: &Times,
+    tasks: &mut Tasks,
+) -> anyhow::Result<()> {
+    let shutdown = tasks.shutdown().clone();
+    let clock = times.clock().clone();
+    let overlay = Overlay::new(keep.clone(), reports.clone(), node, clock.clone());
+    tasks.add("overlay", overlay.clone().run(shutdown.clone()));
+    let ways = (tunnel.clone(), reports.clone());
+    let desk = Desk::new(node, ways, overlay, times.clone());
+    tasks.add("kubelet", desk.clone().run(shutdown.clone()));
+    let wants = Wants::open(keep.clone(), reports.clone(), times.clone());
+    tasks.add("wants", wants.clone().run(shutdown));
+    let local = Local {
+        beside: Beside {
+            desk: Some(desk),
+            wants: Some(wants),
+        },
+        keep,
+        tunnel: tunnel.clone(),
+        node,
+        data_dir: &flags.data_dir,
+        listen,
+        socket: api_socket(flags),
+        for_pods: flags.api_for_pods,
+        clock,
+    };
+    match (local.start(tasks).await, flags.api) {
+        // A node must get what it is to hold, whoever else has a port that nobody chose.
+        (Err(local::Failed::Listen(why)), None) => {
+            warn!(%why, "no Kubernetes API on this node: say with --api where it is to be");
+        }
+        (started, _) => drop(started?),
+    }
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! What is shown of an agent: its status, its metrics and what it holds, on its socket and its port.
+//! What is shown of an agent: its status, its metrics and what it holds, on a socket and a port.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -39,13 +39,19 @@ pub struct Local {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Another program listens there.
-    #[error("{} is in use by another program; stop that program or choose another path", .0.display())]
+    #[error(
+        "{} is in use by another program; stop that program or choose another path",
+        .0.display()
+    )]
     InUse(PathBuf),
     /// Something else is there, which is not ours to remove.
     #[error("{} is there and is no socket; choose another path", .0.display())]
     NotASocket(PathBuf),
     /// Paths of sockets are short.
-    #[error("{} is too long for a socket: 107 bytes are possible; choose another path", .0.display())]
+    #[error(
+        "{} is too long for a socket: 107 bytes are possible; choose another path",
+        .0.display()
+    )]
     TooLong(PathBuf),
     /// The system refused for another reason.
     #[error("cannot listen on {}", path.display())]
