@@ -22,9 +22,10 @@ use crate::world::{CONVERGED, NODES, Plan, World};
 const SOON: Duration = Duration::from_secs(60);
 const NODE: &str = "/api/v1/nodes/node-1";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-1";
-/// What a container sees of the secret, the config map and the token that its pod names.
-const SEES: &str = "secret mapped token";
-const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+/// What a container sees of the secret, the config map and the token that its pod names, where it
+/// finds the API, and how many authorities it trusts there: the cluster's and the node's.
+const SEES: &str = "secret mapped token 127.0.0.1 2";
+const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// A kubelet beside an agent, and its containers.
 struct Kubelet {
@@ -186,8 +187,10 @@ fn write_kubeconfig(world: &World) {
 fn pod(name: &str, kubelet: &Kubelet) -> Value {
     // Without signs that a server may write in two ways.
     let script = format!(
-        "if busybox test -s {TOKEN}; then SEES=token; fi; \
-         echo \"$KEY $(busybox cat /settings/key) $SEES\" | busybox tee -a /seen/{name}; \
+        "if busybox test -s {ACCOUNT}/token; then SEES=token; fi; \
+         TRUSTS=$(busybox grep -c BEGIN {ACCOUNT}/ca.crt); \
+         echo \"$KEY $(busybox cat /settings/key) $SEES $KUBERNETES_SERVICE_HOST $TRUSTS\" \
+         | busybox tee -a /seen/{name}; \
          exec busybox sleep 1000000"
     );
     json!({
@@ -258,7 +261,9 @@ async fn is_gone(kubelet: &Kubelet, world: &World, pod: &str) {
 async fn running(names: &[&str]) -> (World, Kubelet) {
     let mut world = World::new(Plan::default()).await;
     let node = &mut world.nodes[0];
-    node.extra = vec!["--register-node=false".to_owned()];
+    node.extra = ["--register-node=false", "--api-for-pods"]
+        .map(str::to_owned)
+        .to_vec();
     node.start();
     node.connected(CONVERGED).await;
     Local::of(node, "kubelet").client().await;

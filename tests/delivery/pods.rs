@@ -4,8 +4,8 @@
 use ::cluster::client::{Door, Protocol};
 use serde_json::{Value, json};
 
-use crate::accounts::{bind, client, token};
-use crate::driver::pod;
+use crate::accounts::{bind, client, passed_on, token};
+use crate::driver::{config_map, pod};
 use crate::local::{Local, json_of};
 use crate::world::{CONVERGED, NODES, Plan, World};
 
@@ -118,4 +118,25 @@ async fn a_kubelet_that_watches_sees_the_same_as_one_that_asks() {
             .await;
         assert_eq!(seen, asked);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_pod_names_is_answered_on_the_node_as_soon_as_the_pod_is_there() {
+    let world = world().await;
+    let kubelet = Local::of(&world.nodes[0], "kubelet");
+    let mine = "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Dnode-1";
+    let mut pods = kubelet.watch(mine).await;
+    let asked = passed_on(&world.nodes[0]).await;
+    for number in 0..10 {
+        let name = format!("many-{number}");
+        let driver = &world.driver;
+        driver.create("configmaps", &config_map(&name, "x")).await;
+        driver.create("pods", &pod(&name, NODES[0], &name)).await;
+        while pods.next().await["object"]["metadata"]["name"] != name {}
+        let maps = "/api/v1/namespaces/default/configmaps";
+        let path = format!("{maps}?fieldSelector=metadata.name%3D{name}");
+        let list = kubelet.get(&path).await;
+        assert_eq!(list["items"][0]["data"]["key"], "x", "{name}");
+    }
+    assert_eq!(passed_on(&world.nodes[0]).await, asked);
 }

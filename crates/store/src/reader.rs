@@ -469,6 +469,17 @@ impl Reader {
         }
     }
 
+    /// Comes back when what is held answers the question completely. Never, if it never does: the
+    /// caller has a deadline.
+    pub async fn covered(&self, want: &Want) {
+        let mut changed = self.shared.changed.subscribe();
+        while !self.covers(want) {
+            if changed.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
     /// Damage that a read shows is remembered, so that nobody is served from that table any more.
     fn noting_damage<T>(
         &self,

@@ -6,6 +6,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
@@ -83,6 +84,9 @@ pub enum Name {
     /// The one that is lent to callers who are known here.
     Lent,
 }
+
+/// How long is waited for what a pod names.
+const COMES_WITHIN: Duration = Duration::from_secs(2);
 
 /// What came of a request.
 pub(super) enum Reply {
@@ -239,6 +243,7 @@ async fn here(
         return Ok(Found::Nothing);
     };
     let asked = asked(user, query);
+    named_has_come(api, beyond, &asked, &path).await;
     let Some(subject) = subject(api, beyond, &asked, &path)? else {
         return Ok(Found::Nothing);
     };
@@ -339,6 +344,31 @@ fn subject(
     let extent = want.extent;
     let held = list::is_in_version(reader, &kind, &want);
     Ok(held.then_some(Subject::held(kind, extent)))
+}
+
+/// Waits a moment for what a pod names, where a kubelet asks for it: it is on its way when the pod is
+/// here. A watch that were passed on instead would end with the link.
+async fn named_has_come(api: &Api, beyond: &dyn Beyond, asked: &Asked, path: &ResourcePath) {
+    let named = matches!(
+        (&*path.group, &*path.resource),
+        ("", "secrets" | "configmaps")
+    );
+    let kubelet = asked.user.node().is_some() && beyond.lends_itself_to(&asked.user);
+    let lists = asked.method == Method::GET && path.name.is_empty();
+    if !named || !kubelet || !lists || !beyond.is_open() {
+        return;
+    }
+    let Some(kind) = api.catalog.find(&path.group, &path.version, &path.resource) else {
+        return;
+    };
+    let Ok(want) = question::want(&kind, path, &asked.query) else {
+        return;
+    };
+    if matches!(narrowed(&want), Range::Name(_)) {
+        let comes = api.reader.covered(&want);
+        // What does not come is asked of the cluster.
+        drop(tokio::time::timeout(COMES_WITHIN, comes).await);
+    }
 }
 
 /// Whether what somebody watches comes here. It comes for those alone who watch on their own
