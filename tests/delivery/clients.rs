@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::accounts::{bind, token};
+use crate::accounts::{bind, client, token};
 use crate::components::kubeconfig;
 use crate::links::through_a_proxy;
 use crate::load::Dice;
@@ -21,6 +21,12 @@ const SOON: Duration = Duration::from_secs(20);
 const DURING: Duration = Duration::from_secs(50);
 /// How long programs may take beyond that, to have everything and to compare it.
 const BEYOND: Duration = Duration::from_secs(240);
+
+/// What the programs follow.
+const FOLLOWED: [&str; 2] = [
+    "/api/v1/services",
+    "/api/v1/pods?fieldSelector=spec.nodeName=node-1",
+];
 
 /// What can go wrong between a program and the cluster.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +66,12 @@ impl Stage {
         let token = token(&world, "program", 0).await;
         world.settled(SOON).await;
         let kubeconfig = kubeconfig(&world, "program", &token);
+        // Whom the node does not know yet the cluster answers, which is ahead of the node: a program
+        // that began there and goes on here would be told what was before.
+        let known = client(&world, 0, token).await;
+        for path in FOLLOWED {
+            known.is_answered_here(path, &world.nodes[0]).await;
+        }
         let text = std::fs::read_to_string(&kubeconfig).unwrap();
         let (_, address) = text.split_once("https://").unwrap();
         // Programs are told once where the API is.

@@ -11,6 +11,7 @@ mod normal; //       answers         -> answers without what must differ
 mod compare; //      two of them     -> differences
 mod report; //       differences     -> words
 mod servers; //      the two servers
+mod node; //         what differs between a cluster and a node of it
 mod corpus; //       the files
 mod random; //       a seed          -> conversations
 

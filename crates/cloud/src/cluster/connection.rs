@@ -129,15 +129,22 @@ impl Client {
         &self,
         mut request: Request<Sent>,
     ) -> Result<Response<Incoming>, Error> {
+        let headers = request.headers_mut();
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        self.send_as_is(request).await
+    }
+
+    async fn send_as_is(&self, mut request: Request<Sent>) -> Result<Response<Incoming>, Error> {
         self.prepare(&mut request)?;
         let answer = self.shared.send(request).await?;
         Ok(self.heed(answer))
     }
 
     /// Passes on a request of somebody else, with what he sends, and gives the head of the answer.
-    /// Whoever calls has seen to it that its headers are fit to be sent in our name.
+    /// Whoever calls has seen to it that its headers are fit to be sent in our name. Which program
+    /// asks is his to say: the cluster writes down who wrote what by that.
     pub async fn pass(&self, request: Request<Incoming>) -> Result<Response<Incoming>, Error> {
-        self.send(request.map(Either::Right)).await
+        self.send_as_is(request.map(Either::Right)).await
     }
 
     /// The same for one that wants to speak another protocol on its connection from then on: it
@@ -172,7 +179,7 @@ impl Client {
 }
 
 impl Shared {
-    /// Makes the URI whole and says who we are.
+    /// Makes the URI whole, and shows our token if we have one.
     fn address(&self, request: &mut Request<Sent>) -> Result<(), Error> {
         let path = request
             .uri()
@@ -182,11 +189,8 @@ impl Shared {
         let whole = format!("https://{}{}{path}", server.address, server.prefix);
         let uri = whole.parse::<http::Uri>();
         *request.uri_mut() = uri.map_err(|error| Error::BadRequest(error.into()))?;
-        let headers = request.headers_mut();
-        let agent = headers.entry(USER_AGENT);
-        agent.or_insert(HeaderValue::from_static(AGENT));
         if let Some(token) = self.token()? {
-            headers.insert(AUTHORIZATION, token);
+            request.headers_mut().insert(AUTHORIZATION, token);
         }
         Ok(())
     }

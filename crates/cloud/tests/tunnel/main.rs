@@ -57,6 +57,15 @@ async fn a_request_goes_as_it_is_with_its_body_and_the_answer_comes_back() {
 }
 
 #[tokio::test]
+async fn who_does_not_say_which_program_asks_is_not_given_our_name() {
+    let mirror = Mirror::start().await;
+    let link = Link::open(&mirror.tunnels, "n1");
+    let headers = [("authorization", "Bearer a.b.c")];
+    let told = link.ask(request("GET", "/api", &headers, "")).await.json();
+    assert_eq!(told["headers"].to_string().matches("user-agent").count(), 0);
+}
+
+#[tokio::test]
 async fn a_cluster_that_speaks_the_old_protocol_only_is_asked_too() {
     let mirror = Mirror::speaking(&[b"http/1.1"]).await;
     let link = Link::open(&mirror.tunnels, "n1");
