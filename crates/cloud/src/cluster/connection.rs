@@ -3,6 +3,7 @@
 //! It speaks HTTP/2, so that lists, watches and writes share one handshake and one window. A server
 //! that speaks HTTP/1.1 only (some proxies do) gets a connection for each request.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use host::tls;
 use http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, USER_AGENT};
 use http::{Request, Response};
 use http_body_util::{Either, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
@@ -221,15 +222,18 @@ impl Shared {
             Sender::Shared(sender) => (sender, request),
             Sender::Single(sender) => return once(sender, request).await,
         };
-        let failed = match sender.try_send_request(request).await {
+        let copy = again(&request);
+        let mut failed = match sender.try_send_request(request).await {
             Ok(answer) => return Ok(answer),
             Err(failed) => failed,
         };
         self.forget(&sender).await;
-        let mut failed = failed;
-        // What was never sent is sent once more, on a connection of today.
-        let Some(request) = failed.take_message() else {
-            return Err(Error::failed("the connection broke", failed.into_error()));
+        // What was never sent, or was not looked at, is sent once more on a connection of today.
+        let unsent = failed.take_message();
+        let error = failed.into_error();
+        let unseen = copy.filter(|_| is_goodbye(&error));
+        let Some(request) = unsent.or(unseen) else {
+            return Err(Error::failed("the connection broke", error));
         };
         match self.sender().await? {
             Sender::Single(sender) => once(sender, request).await,
@@ -318,6 +322,29 @@ impl Shared {
             open.take_if(|sender| sender.is_closed());
         }
     }
+}
+
+/// The same request once more, if nothing of it is gone once it was sent.
+fn again(request: &Request<Sent>) -> Option<Request<Sent>> {
+    let body = match request.body() {
+        Either::Left(bytes) => bytes.clone(),
+        Either::Right(body) if body.is_end_stream() => Full::default(),
+        Either::Right(_) => return None,
+    };
+    let mut copy = Request::new(Either::Left(body));
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    Some(copy)
+}
+
+/// Whether the server said goodbye before it looked at a request. One that refuses a token does, to
+/// all who ask on the same connection.
+fn is_goodbye(error: &hyper::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref());
+    cause.is_some_and(|cause: &h2::Error| {
+        cause.is_go_away() && cause.is_remote() && cause.reason() == Some(h2::Reason::NO_ERROR)
+    })
 }
 
 /// Who sends a request.

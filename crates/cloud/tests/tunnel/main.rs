@@ -11,6 +11,7 @@ mod link;
 mod replay; // what nodes report, in the cluster
 mod mirror;
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http_body_util::BodyExt;
@@ -63,6 +64,25 @@ async fn who_does_not_say_which_program_asks_is_not_given_our_name() {
     let headers = [("authorization", "Bearer a.b.c")];
     let told = link.ask(request("GET", "/api", &headers, "")).await.json();
     assert_eq!(told["headers"].to_string().matches("user-agent").count(), 0);
+}
+
+#[tokio::test]
+async fn what_a_server_that_says_goodbye_did_not_look_at_is_asked_once_more() {
+    let mirror = Mirror::start().await;
+    let link = Link::open(&mirror.tunnels, "n1");
+    mirror.goodbyes.store(1, Ordering::SeqCst);
+    let headers = [("authorization", "Bearer a.b.c")];
+    let read = link.ask(request("GET", "/api?x=y", &headers, "")).await;
+    assert_eq!(read.status, 200);
+    assert_eq!(read.json()["uri"], "/api?x=y");
+    // Once, and not for ever; and not with a body, which is gone.
+    let mirror = Mirror::start().await;
+    let link = Link::open(&mirror.tunnels, "n1");
+    mirror.goodbyes.store(3, Ordering::SeqCst);
+    let read = link.ask(request("POST", "/api", &headers, "body")).await;
+    assert_eq!(read.status, 502);
+    let read = link.ask(request("GET", "/api", &headers, "")).await;
+    assert_eq!(read.status, 502);
 }
 
 #[tokio::test]

@@ -105,9 +105,13 @@ func (a *actor) judge(ctx context.Context, told *history.History) (string, error
 	if err != nil {
 		return what, err
 	}
+	how := "told in order"
+	if a.stage.Replica() {
+		how = "told as far as they were not replaced"
+	}
 	return fmt.Sprintf(
-		"%s told in order, %d live; %d informers, %d cuts, %d relisted; store of %d = list",
-		what, live+judged.Live, len(a.stopped)+1, judged.Cuts, judged.Relisted, judged.Objects), nil
+		"%s %s, %d live; %d informers, %d cuts, %d relisted; store of %d = list",
+		what, how, live+judged.Live, len(a.stopped)+1, judged.Cuts, judged.Relisted, judged.Objects), nil
 }
 
 // last judges the informer that runs at the end.
