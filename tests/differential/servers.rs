@@ -24,7 +24,12 @@ pub(crate) enum Entrance {
     /// With certificates of the server's authority.
     Certificates(Site),
     /// With the token of an account that may do everything.
-    Token { door: Door, token: String },
+    Token {
+        door: Door,
+        token: String,
+        /// The cluster itself, where the door is a node's.
+        behind: Option<Door>,
+    },
 }
 
 /// What ends with the run. Nodes go before their clusters.
@@ -102,14 +107,22 @@ impl Servers {
             let started = Node::start(&program(), site, &site.folder().join("node"));
             started.unwrap_or_else(|error| panic!("{error}"))
         });
-        let direct = Door::open(kubernetes[0].site(), None);
-        let entrance = |node: &Node, door: Result<Door, cluster::Error>| Entrance::Token {
-            door: door.unwrap_or_else(|error| panic!("{error}")),
-            token: node.token().to_owned(),
-        };
+        let sure =
+            |door: Result<Door, cluster::Error>| door.unwrap_or_else(|error| panic!("{error}"));
+        let [asked, behind] = kubernetes
+            .each_ref()
+            .map(|cluster| sure(Door::open(cluster.site(), None)));
         Self {
-            real: entrance(&nodes[0], direct),
-            ours: entrance(&nodes[1], nodes[1].door()),
+            real: Entrance::Token {
+                door: asked,
+                token: nodes[0].token().to_owned(),
+                behind: None,
+            },
+            ours: Entrance::Token {
+                door: sure(nodes[1].door()),
+                token: nodes[1].token().to_owned(),
+                behind: Some(behind),
+            },
             kind: Kind::Real,
             suffix: String::new(),
             _started: Started {

@@ -7,8 +7,9 @@ use cluster::client::{Client, Door, Error, Protocol};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, InvalidHeaderValue};
-use hyper::{HeaderMap, Request, Response};
+use hyper::{HeaderMap, Method, Request, Response};
 
+use super::settle;
 use crate::conversation::Who;
 use crate::servers::Entrance;
 use crate::values::Known;
@@ -47,6 +48,8 @@ impl<'a> Doors<'a> {
         if let Entrance::Token { token, .. } = self.entrance {
             introduce(person.as_ref(), token, request.headers_mut())?;
         }
+        let writes = !matches!(*request.method(), Method::GET | Method::HEAD);
+        let path = request.uri().path().to_owned();
         if person.is_none() {
             self.clients.remove(&person);
         }
@@ -56,7 +59,11 @@ impl<'a> Doors<'a> {
             self.clients.remove(&person);
             answer = self.open(&person).await?.ask(request).await;
         }
-        answer.map_err(|error| error.to_string())
+        let answer = answer.map_err(|error| error.to_string())?;
+        if writes && answer.status().is_success() {
+            settle::settled(self.entrance, &path).await?;
+        }
+        Ok(answer)
     }
 
     async fn open(&mut self, person: &Option<Person>) -> Result<&mut Client, String> {

@@ -2,6 +2,7 @@
 
 mod ask; // a step, what is known -> a request
 mod identity; // who asks -> a connection
+mod settle; // what was written through a node -> the node has it
 mod stage; // the namespace that a conversation has for itself
 mod stream; // an open answer -> events
 
