@@ -83,6 +83,28 @@ impl Stage {
         }
     }
 
+    /// A program on each library that follows what the node holds, and writes to the cluster itself.
+    fn followers(&self, seed: u64) -> Vec<(&'static str, Child)> {
+        let seconds = DURING.as_secs().to_string();
+        let mut go = Command::new(program("E2E_GO_CLIENTS"));
+        go.arg("-witness").arg(self.world.kubeconfig());
+        go.args(["-run", "^followed-", "-seed", &seed.to_string()]);
+        go.args(["-during", &format!("{seconds}s")]);
+        let mut rust = Command::new(program("E2E_KUBE_RS_FOLLOW"));
+        rust.arg(&seconds);
+        let mut python = Command::new(program("E2E_PYTHON"));
+        python.args(["tests/clients/python/follow.py", &seconds]);
+        let all = [("client-go", go), ("kube-rs", rust), ("python", python)];
+        let started = all.map(|(name, mut command)| {
+            command
+                .env("KUBECONFIG", &self.kubeconfig)
+                .env("E2E_WITNESS", self.world.kubeconfig())
+                .kill_on_drop(true);
+            (name, command.spawn().unwrap())
+        });
+        started.into()
+    }
+
     async fn suffer(&mut self, fault: Fault, dice: &mut Dice) {
         let a_while = Duration::from_millis(500 + dice.below(4_000));
         match fault {
@@ -151,24 +173,17 @@ async fn ended(mut running: Child) -> ExitStatus {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Go programs: just e2e"]
+#[ignore = "needs programs on client libraries: just e2e"]
 async fn informers_lose_nothing_and_never_go_back_while_links_and_agents_come_and_go() {
     let mut stage = Stage::set().await;
     let seed = std::env::var("CLIENTS_SEED").map_or(6, |seed| seed.parse().unwrap());
     eprintln!("seed {seed}: CLIENTS_SEED chooses another");
-    let mut command = Command::new(program("E2E_GO_CLIENTS"));
-    command
-        .arg("-kubeconfig")
-        .arg(&stage.kubeconfig)
-        .arg("-witness")
-        .arg(stage.world.kubeconfig())
-        .args(["-run", "^followed-", "-seed", &seed.to_string()])
-        .args(["-during", &format!("{}s", DURING.as_secs())])
-        .kill_on_drop(true);
-    let running = command.spawn().unwrap();
+    let running = stage.followers(seed);
     stage.suffer_all(seed).await;
-    let status = ended(running).await;
-    assert!(status.success(), "the program says that something is wrong");
+    for (name, running) in running {
+        let status = ended(running).await;
+        assert!(status.success(), "{name} says that something is wrong");
+    }
     stage.world.nodes[0].connected(CONVERGED).await;
     stage.world.settled(CONVERGED).await;
 }

@@ -15,7 +15,7 @@ use host::tasks::{Crowd, Place};
 use host::tls;
 use http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, USER_AGENT};
 use http::{Request, Response};
-use http_body_util::{Either, Full};
+use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -35,6 +35,10 @@ const STREAM_WINDOW: u32 = 512 * 1024;
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 /// How long a token from a file is used before the file is looked at again.
 const TOKEN_AGE_MAX: Duration = Duration::from_secs(60);
+
+/// Bytes of somebody else's request that we take before we send them. What is larger goes through as
+/// it comes, and cannot be sent a second time.
+const BODY_IN_HAND_MAX: u64 = 64 * 1024;
 
 /// What is sent with a request: bytes that are here, or what somebody else sends us.
 pub(super) type Sent = Either<Full<Bytes>, Incoming>;
@@ -145,7 +149,7 @@ impl Client {
     /// Whoever calls has seen to it that its headers are fit to be sent in our name. Which program
     /// asks is his to say: the cluster writes down who wrote what by that.
     pub async fn pass(&self, request: Request<Incoming>) -> Result<Response<Incoming>, Error> {
-        self.send_as_is(request.map(Either::Right)).await
+        self.send_as_is(in_hand(request).await?).await
     }
 
     /// The same for one that wants to speak another protocol on its connection from then on: it
@@ -324,11 +328,23 @@ impl Shared {
     }
 }
 
+/// A request whose body is here as a whole, if it is small: so it can be sent once more.
+async fn in_hand(request: Request<Incoming>) -> Result<Request<Sent>, Error> {
+    let size = request.body().size_hint().exact();
+    if size.is_none_or(|size| size > BODY_IN_HAND_MAX) {
+        return Ok(request.map(Either::Right));
+    }
+    let (head, body) = request.into_parts();
+    let body = body.collect().await;
+    let body = body.map_err(|error| Error::failed("the request broke off", error))?;
+    let body = Full::new(body.to_bytes());
+    Ok(Request::from_parts(head, Either::Left(body)))
+}
+
 /// The same request once more, if nothing of it is gone once it was sent.
 fn again(request: &Request<Sent>) -> Option<Request<Sent>> {
     let body = match request.body() {
         Either::Left(bytes) => bytes.clone(),
-        Either::Right(body) if body.is_end_stream() => Full::default(),
         Either::Right(_) => return None,
     };
     let mut copy = Request::new(Either::Left(body));

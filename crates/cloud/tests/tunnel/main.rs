@@ -72,14 +72,21 @@ async fn what_a_server_that_says_goodbye_did_not_look_at_is_asked_once_more() {
     let link = Link::open(&mirror.tunnels, "n1");
     mirror.goodbyes.store(1, Ordering::SeqCst);
     let headers = [("authorization", "Bearer a.b.c")];
-    let read = link.ask(request("GET", "/api?x=y", &headers, "")).await;
+    let read = link
+        .ask(request("POST", "/api?x=y", &headers, "a body"))
+        .await;
     assert_eq!(read.status, 200);
-    assert_eq!(read.json()["uri"], "/api?x=y");
-    // Once, and not for ever; and not with a body, which is gone.
+    let told = read.json();
+    assert_eq!(
+        (&told["uri"], &told["body"]),
+        (&"/api?x=y".into(), &"a body".into())
+    );
+    // Once, and not for ever; and not with a large body, which is gone.
     let mirror = Mirror::start().await;
     let link = Link::open(&mirror.tunnels, "n1");
     mirror.goodbyes.store(3, Ordering::SeqCst);
-    let read = link.ask(request("POST", "/api", &headers, "body")).await;
+    let large = "x".repeat(200_000);
+    let read = link.ask(request("POST", "/api", &headers, &large)).await;
     assert_eq!(read.status, 502);
     let read = link.ask(request("GET", "/api", &headers, "")).await;
     assert_eq!(read.status, 502);
