@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(20);
 /// How long faults come, and changes.
 const DURING: Duration = Duration::from_secs(50);
 /// How long programs may take beyond that, to have everything and to compare it.
-const BEYOND: Duration = Duration::from_secs(240);
+const BEYOND: Duration = Duration::from_secs(400);
 
 /// What the programs follow.
 const FOLLOWED: [&str; 2] = [

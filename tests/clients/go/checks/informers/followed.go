@@ -22,7 +22,7 @@ var Followed = []check.Check{
 // A change every so often of each of two writers.
 const (
 	followedWriters = 2
-	followedPause   = 40 * time.Millisecond
+	followedPause   = 100 * time.Millisecond
 )
 
 // longPatience is for a replica that was away for long: it waits a minute before it tries again.
