@@ -57,7 +57,7 @@ impl Beside {
 }
 
 /// A kubeconfig for a program that has nothing but a token.
-fn kubeconfig(world: &World, name: &str, token: &str) -> PathBuf {
+pub(crate) fn kubeconfig(world: &World, name: &str, token: &str) -> PathBuf {
     let own = world.nodes[0].data_dir.join("local/admin.kubeconfig");
     let own = std::fs::read_to_string(own).unwrap();
     let line = |key: &str| {

@@ -46,6 +46,7 @@ mod accounts; // what pods on a node may read there
 mod kubectl; //  what people type on a node
 mod components; // programs of Kubernetes on a node
 mod kubelet; //  the program that runs pods on a node
+mod clients; //  programs that follow a node's API while everything fails
 mod discovery; // what a cluster says of itself, on a node
 mod offline; //  what is written on a node without a link
 mod socket; //   the same API on a socket

@@ -19,6 +19,8 @@ pub(crate) struct Node {
     pin: String,
     /// Where it looks for hubs.
     pub(crate) hubs: Vec<String>,
+    /// Where its API listens.
+    pub(crate) api: String,
     /// Further words of its command.
     pub(crate) extra: Vec<String>,
 }
@@ -35,6 +37,8 @@ impl Node {
             token: folder.join(format!("{name}.token")),
             pin: String::new(),
             hubs: Vec::new(),
+            // Many nodes are on one machine: each has a port of its own.
+            api: "127.0.0.1:0".to_owned(),
             extra: Vec::new(),
         };
         node.invite(kubeconfig);
@@ -52,6 +56,7 @@ impl Node {
             token: other.token.clone(),
             pin: other.pin.clone(),
             hubs: other.hubs.clone(),
+            api: "127.0.0.1:0".to_owned(),
             extra: other.extra.clone(),
         }
     }
@@ -87,8 +92,7 @@ impl Node {
         words.extend(["--data-dir".to_owned(), text(&self.data_dir)]);
         words.extend(["--token-file".to_owned(), text(&self.token)]);
         words.extend(["--ca-hash".to_owned(), self.pin.clone()]);
-        // Many nodes are on one machine: each has a port of its own.
-        words.extend(["--api".to_owned(), "127.0.0.1:0".to_owned()]);
+        words.extend(["--api".to_owned(), self.api.clone()]);
         words.extend(self.extra.iter().cloned());
         self.program.words(words);
         self.program.start();

@@ -11,6 +11,7 @@ mod normal; //       answers         -> answers without what must differ
 mod compare; //      two of them     -> differences
 mod report; //       differences     -> words
 mod servers; //      the two servers
+mod node; //         what differs between a cluster and a node of it
 mod corpus; //       the files
 mod random; //       a seed          -> conversations
 
@@ -31,6 +32,23 @@ async fn the_corpus_is_answered_alike() {
     let run = Clock::machine().wall().as_second();
     let servers = Arc::new(tokio::task::block_in_place(|| Servers::find(run, SHORT)));
     corpus::play_all(&servers, conversations)
+        .await
+        .expect_alike();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Go toolchain: tests/e2e/run node"]
+async fn the_corpus_is_answered_alike_by_a_cluster_and_by_a_node_of_it() {
+    let words = std::env::var("DIFFERENTIAL").unwrap_or_default();
+    let mut conversations = corpus::conversations(&words);
+    assert!(!conversations.is_empty(), "no file's path has {words:?}");
+    // What differs between a real server and ours does not between two real ones.
+    for step in conversations.iter_mut().flat_map(|all| &mut all.steps) {
+        step.differs.clear();
+        step.subsets.clear();
+    }
+    let servers = tokio::task::block_in_place(|| Servers::direct_and_through_a_node(SHORT));
+    corpus::play_all(&Arc::new(servers), conversations)
         .await
         .expect_alike();
 }

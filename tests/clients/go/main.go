@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -63,6 +65,11 @@ func run() error {
 	keeps := flags.Duration("history-min", time.Minute, "how long the server keeps each change")
 	forgets := flags.Duration("history-max", 80*time.Second,
 		"how long it may keep one, however many there are")
+	source := flags.String("witness", "",
+		"file that names the server which the judged one is a replica of: the truth is watched there, "+
+			"and the replica may leave out states that were replaced before it told them")
+	during := flags.Duration("during", 0,
+		"how long the checks named followed-… write to the witness; without, they are left out")
 	logs := flags.Bool("logs", false, "show what client-go logs")
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		return err
@@ -72,8 +79,9 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("-run: %w", err)
 	}
+	all := checks
 	if *list {
-		for _, check := range checks {
+		for _, check := range slices.Concat(all, informers.Followed) {
 			fmt.Println(check.Name)
 		}
 		return nil
@@ -82,19 +90,28 @@ func run() error {
 		klog.SetLogger(logr.Discard())
 	}
 	log.SetLogger(klog.Background())
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = *kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	config, err := configOf(*kubeconfig)
 	if err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
+	}
+	var witness *rest.Config
+	if *source != "" {
+		if witness, err = configOf(*source); err != nil {
+			return fmt.Errorf("-witness: %w", err)
+		}
+	}
+	if *during > 0 {
+		if witness == nil {
+			return errors.New("-during needs -witness: the checks write there")
+		}
+		all = slices.Concat(all, informers.Followed)
 	}
 
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	printer := &check.Printer{Out: os.Stdout}
 	suite := check.Suite{
-		Checks:     checks,
+		Checks:     all,
 		Pick:       picked,
 		Parallel:   *parallel,
 		Patience:   *patience,
@@ -102,6 +119,8 @@ func run() error {
 		HistoryMax: *forgets,
 		Seed:       *seed,
 		Config:     config,
+		Witness:    witness,
+		During:     *during,
 		Printer:    printer,
 	}
 	began := time.Now()
@@ -116,4 +135,12 @@ func run() error {
 		return fmt.Errorf("no check is named like %q", *pick)
 	}
 	return nil
+}
+
+// configOf reads a kubeconfig, as kubectl finds it.
+func configOf(path string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = path
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		rules, &clientcmd.ConfigOverrides{}).ClientConfig()
 }

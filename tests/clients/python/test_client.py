@@ -16,6 +16,10 @@ from kubernetes.client.exceptions import ApiException
 NAMES = itertools.count()
 WATCH_SECONDS = 20
 
+# The API of a node of Holdfast is not asked everything that its cluster is.
+ON_A_NODE = os.environ.get("E2E_SERVER") == "node"
+PASSED_ON = unittest.skipIf(ON_A_NODE, "the cluster answers, and would be waited for once more")
+
 
 def config_map(name, data=None, **labels):
     metadata = client.V1ObjectMeta(name=name, labels=labels or None)
@@ -99,6 +103,7 @@ class Lists(ClientTest):
         self.assertEqual(names, [f"map-{number:02}" for number in range(25)])
         self.assertEqual(len(versions), 1)
 
+    @PASSED_ON
     def test_a_page_whose_moment_is_too_old_is_gone_and_offers_another_way(self):
         for number in range(4):
             self.create(f"map-{number}")
@@ -177,6 +182,7 @@ class Watches(ClientTest):
         )
         self.assertEqual(list(stream), [])
 
+    @PASSED_ON
     def test_a_version_that_is_too_old_is_gone_and_a_new_list_goes_on(self):
         version = self.list().metadata.resource_version
         self.once_too_old(lambda: self.events(version, 1))
@@ -279,6 +285,7 @@ class Writes(ClientTest):
 
 
 class Access(ClientTest):
+    @unittest.skipIf(ON_A_NODE, "a node has no anonymous callers")
     def test_nobody_anonymous_gets_beyond_health_and_version(self):
         settings = self.api.configuration
         trust = ssl.create_default_context(cafile=settings.ssl_ca_cert)

@@ -156,6 +156,11 @@ impl Door {
         }
     }
 
+    /// The address that it leads to.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Opens a connection.
     pub async fn connect(&self, protocol: Protocol) -> Result<Client, Error> {
         let io = TokioIo::new(self.dial(protocol).await?);

@@ -1,12 +1,12 @@
 //! A control plane that outlives the command that started it: up now, down later, by its folder.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::control_plane::ControlPlane;
 use crate::roster::{self, Process};
 use crate::running::Running;
-use crate::{Error, Setup, Site};
+use crate::{Error, Node, Setup, Site};
 
 /// What `up` found or did.
 pub enum Up {
@@ -27,6 +27,15 @@ pub fn up(folder: &Path, setup: Setup) -> Result<Up, Error> {
     // Until here they go if we do; from here on the folder names them.
     plane.programs.into_iter().for_each(Running::leave);
     Ok(Up::Started(plane.site))
+}
+
+/// Starts a hub and an agent of the control plane in this folder, and leaves them running. Gives a
+/// kubeconfig for the node's API.
+pub fn node(folder: &Path, program: &Path) -> Result<PathBuf, Error> {
+    let node = Node::start(program, &Site::open(folder)?, &folder.join("node"))?;
+    let kubeconfig = node.kubeconfig();
+    node.programs.into_iter().for_each(Running::leave);
+    Ok(kubeconfig)
 }
 
 /// Ends what `up` left running in this folder and removes the folder. Gives how many processes it

@@ -11,11 +11,13 @@ mod roster; //       processes        -> a file, and back
 mod control_plane; // programs, a site -> the flags of each program
 pub mod detached; // a control plane that outlives the command that started it
 mod holdfast; //     our own program
+mod node; //         a cluster        -> a hub and an agent of it, and who is known there
 mod kubernetes; //   the real control plane of one test
 
 pub use control_plane::{Controllers, Setup};
 pub use holdfast::Holdfast;
 pub use kubernetes::Kubernetes;
+pub use node::Node;
 pub use running::Running;
 pub use rustix::process::Signal;
 pub use site::Site;

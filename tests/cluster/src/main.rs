@@ -36,6 +36,15 @@ enum Verb {
         #[arg(long)]
         bare: bool,
     },
+    /// Start a hub and an agent of a control plane that `up` started, and leave them running.
+    Node {
+        /// Where the control plane keeps its files.
+        #[arg(long, default_value = ".cluster")]
+        folder: PathBuf,
+        /// The build of Holdfast.
+        #[arg(long)]
+        program: PathBuf,
+    },
     /// End the control plane that `up` started, and remove its files.
     Down {
         /// Where it keeps its files.
@@ -86,6 +95,12 @@ fn run(command: Verb) -> anyhow::Result<()> {
             println!("The control plane is {state} at {}.", site.server());
             println!("  export KUBECONFIG={}", site.kubeconfig().display());
             println!("Its logs are in {}.", folder.join("logs").display());
+        }
+        Verb::Node { folder, program } => {
+            let folder = std::path::absolute(folder)?;
+            let kubeconfig = detached::node(&folder, &std::path::absolute(program)?)?;
+            println!("The node is ready.");
+            println!("  export KUBECONFIG={}", kubeconfig.display());
         }
         Verb::Down { folder, keep } => {
             let folder = std::path::absolute(folder)?;

@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use cluster::Site;
 use cluster::client::{Client, Door, Error, Protocol};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::{Request, Response};
+use hyper::header::{AUTHORIZATION, InvalidHeaderValue};
+use hyper::{HeaderMap, Method, Request, Response};
 
+use super::settle;
 use crate::conversation::Who;
+use crate::servers::Entrance;
 use crate::values::Known;
 
 /// The connections of one conversation to one server.
 pub(super) struct Doors<'a> {
-    site: &'a Site,
+    entrance: &'a Entrance,
     clients: BTreeMap<Option<Person>, Client>,
 }
 
@@ -26,9 +28,9 @@ struct Person {
 }
 
 impl<'a> Doors<'a> {
-    pub(super) fn new(site: &'a Site) -> Self {
+    pub(super) fn new(entrance: &'a Entrance) -> Self {
         Self {
-            site,
+            entrance,
             clients: BTreeMap::new(),
         }
     }
@@ -40,9 +42,14 @@ impl<'a> Doors<'a> {
         &mut self,
         who: &Who,
         known: &Known,
-        request: Request<Full<Bytes>>,
+        mut request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, String> {
         let person = person(who, known)?;
+        if let Entrance::Token { token, .. } = self.entrance {
+            introduce(person.as_ref(), token, request.headers_mut())?;
+        }
+        let writes = !matches!(*request.method(), Method::GET | Method::HEAD);
+        let path = request.uri().path().to_owned();
         if person.is_none() {
             self.clients.remove(&person);
         }
@@ -52,7 +59,11 @@ impl<'a> Doors<'a> {
             self.clients.remove(&person);
             answer = self.open(&person).await?.ask(request).await;
         }
-        answer.map_err(|error| error.to_string())
+        let answer = answer.map_err(|error| error.to_string())?;
+        if writes && answer.status().is_success() {
+            settle::settled(self.entrance, &path).await?;
+        }
+        Ok(answer)
     }
 
     async fn open(&mut self, person: &Option<Person>) -> Result<&mut Client, String> {
@@ -74,13 +85,44 @@ impl<'a> Doors<'a> {
     }
 
     fn door(&self, person: Option<&Person>) -> Result<Door, cluster::Error> {
+        let site = match self.entrance {
+            Entrance::Certificates(site) => site,
+            Entrance::Token { door, .. } => return Ok(door.clone()),
+        };
         let Some(Person { name, groups }) = person else {
-            return Door::open(self.site, None);
+            return Door::open(site, None);
         };
         let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
-        Door::open(self.site, Some(&self.site.client(name, &groups)?))
+        Door::open(site, Some(&site.client(name, &groups)?))
     }
 }
+
+/// Says who asks where nobody has a certificate: the administrator shows the token, and everybody
+/// else is whom it speaks for.
+fn introduce(person: Option<&Person>, token: &str, headers: &mut HeaderMap) -> Result<(), String> {
+    let Some(person) = person else { return Ok(()) };
+    let wrong = |error: InvalidHeaderValue| error.to_string();
+    if !headers.contains_key(AUTHORIZATION) {
+        let value = format!("Bearer {token}").parse().map_err(wrong)?;
+        headers.insert(AUTHORIZATION, value);
+    }
+    if *person == admin() {
+        return Ok(());
+    }
+    if headers.contains_key(IMPERSONATE_USER) {
+        return Err(
+            "who comes with a token cannot speak for one who speaks for another".to_owned(),
+        );
+    }
+    headers.insert(IMPERSONATE_USER, person.name.parse().map_err(wrong)?);
+    for group in &person.groups {
+        headers.append(IMPERSONATE_GROUP, group.parse().map_err(wrong)?);
+    }
+    Ok(())
+}
+
+const IMPERSONATE_USER: &str = "impersonate-user";
+const IMPERSONATE_GROUP: &str = "impersonate-group";
 
 fn person(who: &Who, known: &Known) -> Result<Option<Person>, String> {
     match who {

@@ -2,13 +2,13 @@
 
 mod ask; // a step, what is known -> a request
 mod identity; // who asks -> a connection
+mod settle; // what was written through a node -> the node has it
 mod stage; // the namespace that a conversation has for itself
 mod stream; // an open answer -> events
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cluster::Site;
 use cluster::client::Answer;
 use host::Clock;
 use hyper::HeaderMap;
@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::{sleep, timeout};
 
 use crate::conversation::{Act, Ask, Bookmarks, Conversation, Count, Step, Until};
+use crate::servers::Entrance;
 use crate::values::{Known, at, text_of};
 use identity::Doors;
 use stream::{Missing, Stream};
@@ -66,13 +67,13 @@ pub(crate) struct Told {
 /// conversation goes on: what follows may be different too.
 pub(crate) async fn play(
     conversation: &Conversation,
-    site: &Site,
+    entrance: &Entrance,
     namespace: &str,
 ) -> Result<Played, String> {
     let clock = Clock::machine();
     let began = clock.wall();
     let mut player = Player {
-        doors: Doors::new(site),
+        doors: Doors::new(entrance),
         known: Known {
             namespace: namespace.to_owned(),
             turn: 1,

@@ -3,6 +3,7 @@
 //! It speaks HTTP/2, so that lists, watches and writes share one handshake and one window. A server
 //! that speaks HTTP/1.1 only (some proxies do) gets a connection for each request.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,8 +15,8 @@ use host::tasks::{Crowd, Place};
 use host::tls;
 use http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, USER_AGENT};
 use http::{Request, Response};
-use http_body_util::{Either, Full};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt as _, Either, Full};
+use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
@@ -34,6 +35,10 @@ const STREAM_WINDOW: u32 = 512 * 1024;
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 /// How long a token from a file is used before the file is looked at again.
 const TOKEN_AGE_MAX: Duration = Duration::from_secs(60);
+
+/// Bytes of somebody else's request that we take before we send them. What is larger goes through as
+/// it comes, and cannot be sent a second time.
+const BODY_IN_HAND_MAX: u64 = 64 * 1024;
 
 /// What is sent with a request: bytes that are here, or what somebody else sends us.
 pub(super) type Sent = Either<Full<Bytes>, Incoming>;
@@ -129,15 +134,22 @@ impl Client {
         &self,
         mut request: Request<Sent>,
     ) -> Result<Response<Incoming>, Error> {
+        let headers = request.headers_mut();
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        self.send_as_is(request).await
+    }
+
+    async fn send_as_is(&self, mut request: Request<Sent>) -> Result<Response<Incoming>, Error> {
         self.prepare(&mut request)?;
         let answer = self.shared.send(request).await?;
         Ok(self.heed(answer))
     }
 
     /// Passes on a request of somebody else, with what he sends, and gives the head of the answer.
-    /// Whoever calls has seen to it that its headers are fit to be sent in our name.
+    /// Whoever calls has seen to it that its headers are fit to be sent in our name. Which program
+    /// asks is his to say: the cluster writes down who wrote what by that.
     pub async fn pass(&self, request: Request<Incoming>) -> Result<Response<Incoming>, Error> {
-        self.send(request.map(Either::Right)).await
+        self.send_as_is(in_hand(request).await?).await
     }
 
     /// The same for one that wants to speak another protocol on its connection from then on: it
@@ -172,7 +184,7 @@ impl Client {
 }
 
 impl Shared {
-    /// Makes the URI whole and says who we are.
+    /// Makes the URI whole, and shows our token if we have one.
     fn address(&self, request: &mut Request<Sent>) -> Result<(), Error> {
         let path = request
             .uri()
@@ -182,11 +194,8 @@ impl Shared {
         let whole = format!("https://{}{}{path}", server.address, server.prefix);
         let uri = whole.parse::<http::Uri>();
         *request.uri_mut() = uri.map_err(|error| Error::BadRequest(error.into()))?;
-        let headers = request.headers_mut();
-        let agent = headers.entry(USER_AGENT);
-        agent.or_insert(HeaderValue::from_static(AGENT));
         if let Some(token) = self.token()? {
-            headers.insert(AUTHORIZATION, token);
+            request.headers_mut().insert(AUTHORIZATION, token);
         }
         Ok(())
     }
@@ -217,15 +226,18 @@ impl Shared {
             Sender::Shared(sender) => (sender, request),
             Sender::Single(sender) => return once(sender, request).await,
         };
-        let failed = match sender.try_send_request(request).await {
+        let copy = again(&request);
+        let mut failed = match sender.try_send_request(request).await {
             Ok(answer) => return Ok(answer),
             Err(failed) => failed,
         };
         self.forget(&sender).await;
-        let mut failed = failed;
-        // What was never sent is sent once more, on a connection of today.
-        let Some(request) = failed.take_message() else {
-            return Err(Error::failed("the connection broke", failed.into_error()));
+        // What was never sent, or was not looked at, is sent once more on a connection of today.
+        let unsent = failed.take_message();
+        let error = failed.into_error();
+        let unseen = copy.filter(|_| is_goodbye(&error));
+        let Some(request) = unsent.or(unseen) else {
+            return Err(Error::failed("the connection broke", error));
         };
         match self.sender().await? {
             Sender::Single(sender) => once(sender, request).await,
@@ -314,6 +326,41 @@ impl Shared {
             open.take_if(|sender| sender.is_closed());
         }
     }
+}
+
+/// A request whose body is here as a whole, if it is small: so it can be sent once more.
+async fn in_hand(request: Request<Incoming>) -> Result<Request<Sent>, Error> {
+    let size = request.body().size_hint().exact();
+    if size.is_none_or(|size| size > BODY_IN_HAND_MAX) {
+        return Ok(request.map(Either::Right));
+    }
+    let (head, body) = request.into_parts();
+    let body = body.collect().await;
+    let body = body.map_err(|error| Error::failed("the request broke off", error))?;
+    let body = Full::new(body.to_bytes());
+    Ok(Request::from_parts(head, Either::Left(body)))
+}
+
+/// The same request once more, if nothing of it is gone once it was sent.
+fn again(request: &Request<Sent>) -> Option<Request<Sent>> {
+    let body = match request.body() {
+        Either::Left(bytes) => bytes.clone(),
+        Either::Right(_) => return None,
+    };
+    let mut copy = Request::new(Either::Left(body));
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    Some(copy)
+}
+
+/// Whether the server said goodbye before it looked at a request. One that refuses a token does, to
+/// all who ask on the same connection.
+fn is_goodbye(error: &hyper::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref());
+    cause.is_some_and(|cause: &h2::Error| {
+        cause.is_go_away() && cause.is_remote() && cause.reason() == Some(h2::Reason::NO_ERROR)
+    })
 }
 
 /// Who sends a request.

@@ -4,6 +4,7 @@
 //! now stays as it was.
 
 mod halves; // two answers -> one document
+mod pace; //   what came of a question -> when the next one is asked
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,11 +22,10 @@ use crate::papers::{DISCOVERY, VERSION};
 use crate::talk::Desk as _;
 use crate::watch::Dice;
 use halves::{Half, Halves, Unfit};
+use pace::{Heard, Pace};
 
-/// How often the cluster is asked, about. Whoever makes a kind wants to use it.
-const EVERY: Duration = Duration::from_secs(10);
-/// How long it is left alone after a change: each goes to all nodes, and they often come together.
-const AFTER_CHANGE: Duration = Duration::from_secs(30);
+/// How often its version is asked for, which changes when it is upgraded.
+const VERSION_EVERY: Duration = Duration::from_secs(30);
 /// When it is asked again after it did not answer.
 const AGAIN: Duration = Duration::from_secs(15);
 /// How long a hub that was just started waits for kinds of which the cluster can say nothing now.
@@ -43,6 +43,8 @@ struct Listener {
     halves: Halves,
     /// What names the answers of last time.
     etags: [Option<HeaderValue>; 2],
+    /// When its version is asked for next.
+    version_at: Instant,
     /// What was published last.
     said: Option<Bytes>,
     /// Until when it is waited for kinds of which nothing is known.
@@ -68,14 +70,15 @@ pub async fn follow(hub: Arc<Hub>, client: Client, shutdown: Shutdown) -> Result
         hub,
         halves: Halves::default(),
         etags: [None, None],
+        version_at: clock.now(),
         said: None,
         patient_until: clock.now() + PARTIAL_TIME_MAX,
     };
     let (mut dice, mut told) = (Dice::new(), false);
+    let mut pace = Pace::new(clock.now());
     loop {
         let wait = match listener.ask(clock.now()).await {
-            Ok(Heard::Same) => EVERY,
-            Ok(Heard::News) => AFTER_CHANGE,
+            Ok(heard) => pace.after(heard, clock.now()),
             Err(error) => {
                 if !told {
                     let why = chain(&error);
@@ -98,18 +101,15 @@ pub async fn follow(hub: Arc<Hub>, client: Client, shutdown: Shutdown) -> Result
     }
 }
 
-/// What came of a question.
-enum Heard {
-    Same,
-    News,
-}
-
 impl Listener {
     /// Asks for everything once, and publishes what is new.
     async fn ask(&mut self, now: Instant) -> Result<Heard, Unheard> {
-        let version = self.client.get_as("/version", JSON, None).await?;
-        if let Reading::New { bytes, .. } = version {
-            self.hub.publish(VERSION, Some(checked(bytes)?));
+        if now >= self.version_at {
+            let version = self.client.get_as("/version", JSON, None).await?;
+            if let Reading::New { bytes, .. } = version {
+                self.hub.publish(VERSION, Some(checked(bytes)?));
+            }
+            self.version_at = now + VERSION_EVERY;
         }
         for (half, etag) in Half::ALL.into_iter().zip(&mut self.etags) {
             let asked = self.client.get_as(half.path(), AGGREGATED, etag.as_ref());

@@ -11,6 +11,7 @@ mod link;
 mod replay; // what nodes report, in the cluster
 mod mirror;
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http_body_util::BodyExt;
@@ -54,6 +55,41 @@ async fn a_request_goes_as_it_is_with_its_body_and_the_answer_comes_back() {
     ];
     assert_eq!(told["headers"].as_array().unwrap(), &expected);
     assert_eq!(mirror.tunnels.outcomes()["node"], 1);
+}
+
+#[tokio::test]
+async fn who_does_not_say_which_program_asks_is_not_given_our_name() {
+    let mirror = Mirror::start().await;
+    let link = Link::open(&mirror.tunnels, "n1");
+    let headers = [("authorization", "Bearer a.b.c")];
+    let told = link.ask(request("GET", "/api", &headers, "")).await.json();
+    assert_eq!(told["headers"].to_string().matches("user-agent").count(), 0);
+}
+
+#[tokio::test]
+async fn what_a_server_that_says_goodbye_did_not_look_at_is_asked_once_more() {
+    let mirror = Mirror::start().await;
+    let link = Link::open(&mirror.tunnels, "n1");
+    mirror.goodbyes.store(1, Ordering::SeqCst);
+    let headers = [("authorization", "Bearer a.b.c")];
+    let read = link
+        .ask(request("POST", "/api?x=y", &headers, "a body"))
+        .await;
+    assert_eq!(read.status, 200);
+    let told = read.json();
+    assert_eq!(
+        (&told["uri"], &told["body"]),
+        (&"/api?x=y".into(), &"a body".into())
+    );
+    // Once, and not for ever; and not with a large body, which is gone.
+    let mirror = Mirror::start().await;
+    let link = Link::open(&mirror.tunnels, "n1");
+    mirror.goodbyes.store(3, Ordering::SeqCst);
+    let large = "x".repeat(200_000);
+    let read = link.ask(request("POST", "/api", &headers, &large)).await;
+    assert_eq!(read.status, 502);
+    let read = link.ask(request("GET", "/api", &headers, "")).await;
+    assert_eq!(read.status, 502);
 }
 
 #[tokio::test]

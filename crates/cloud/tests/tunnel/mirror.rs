@@ -38,6 +38,8 @@ pub(crate) struct Mirror {
     pub(crate) tunnels: Tunnels,
     /// Requests whose answer is not at its end and was not given up.
     pub(crate) open: Arc<AtomicUsize>,
+    /// On so many connections it says goodbye to the first request, and does not look at it.
+    pub(crate) goodbyes: Arc<AtomicUsize>,
     _tasks: Tasks,
     _folder: TempDir,
 }
@@ -71,12 +73,24 @@ impl Mirror {
         let crowd = tasks.crowd("connections", 100);
         let open = Arc::new(AtomicUsize::new(0));
         let counts = Arc::clone(&open);
-        let serve = move |accepted| serve(accepted, Arc::clone(&counts));
+        let goodbyes = Arc::new(AtomicUsize::new(0));
+        let left = Arc::clone(&goodbyes);
+        let serve = move |accepted: Accepted| {
+            let (counts, left) = (Arc::clone(&counts), Arc::clone(&left));
+            async move {
+                let less = |left: usize| left.checked_sub(1);
+                match left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less) {
+                    Ok(_) => say_goodbye(accepted).await,
+                    Err(_) => serve(accepted, counts).await,
+                }
+            }
+        };
         let shutdown = tasks.shutdown().clone();
         tasks.add("mirror", listener.run(tls.into(), crowd, shutdown, serve));
         Self {
             tunnels: Tunnels::new(&config, clock, &mut tasks),
             open,
+            goodbyes,
             _tasks: tasks,
             _folder: folder,
         }
@@ -119,6 +133,32 @@ fn kubeconfig(folder: &TempDir, authority: &Authority, address: &str) -> PathBuf
     let path = folder.path().join("kubeconfig");
     files::write(&path, text.as_bytes(), Audience::Owner).unwrap();
     path
+}
+
+/// Speaks as much HTTP/2 as it takes to say that nothing more is looked at: frames of settings and,
+/// at the first request, of goodbye.
+async fn say_goodbye(accepted: Accepted) {
+    const SETTINGS: u8 = 4;
+    const GOAWAY: u8 = 7;
+    const HEADERS: u8 = 1;
+    let mut stream = accepted.stream;
+    let mut preface = [0; 24];
+    stream.read_exact(&mut preface).await.unwrap();
+    stream
+        .write_all(&[0, 0, 0, SETTINGS, 0, 0, 0, 0, 0])
+        .await
+        .unwrap();
+    let mut head = [0; 9];
+    while stream.read_exact(&mut head).await.is_ok() {
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut payload = vec![0; length as usize];
+        stream.read_exact(&mut payload).await.unwrap();
+        if head[3] == HEADERS {
+            // The last stream that was looked at is none, and nothing is wrong.
+            let frame = [0, 0, 8, GOAWAY, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            stream.write_all(&frame).await.unwrap();
+        }
+    }
 }
 
 async fn serve(accepted: Accepted, open: Arc<AtomicUsize>) {

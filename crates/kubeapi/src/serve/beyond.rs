@@ -243,6 +243,10 @@ async fn here(
         return Ok(Found::Nothing);
     };
     let asked = asked(user, query);
+    // The cluster speaks more forms than we do.
+    if beyond.is_open() && Form::negotiate(&accept(&asked.headers), false).is_err() {
+        return Ok(Found::Nothing);
+    }
     named_has_come(api, beyond, &asked, &path).await;
     let Some(subject) = subject(api, beyond, &asked, &path)? else {
         return Ok(Found::Nothing);

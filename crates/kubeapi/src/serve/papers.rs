@@ -2,7 +2,6 @@
 //! the cluster sent. With a link or without one the answers are the same.
 
 use http::Method;
-use serde_json::Value;
 
 use super::Api;
 use super::answer::{Answer, JSON};
@@ -25,14 +24,15 @@ pub(super) fn answer(
     };
     let words: Vec<&str> = segments.iter().map(String::as_str).collect();
     if *words == ["version"] {
-        let version = told.version();
+        // Of this one no server gives the head alone.
+        let version = told.version().filter(|_| asked.method == Method::GET);
         return Ok(version.map(|bytes| Answer::full(200, JSON, bytes)));
     }
     if !matches!(words.first(), Some(&"api" | &"apis")) {
         return Ok(None);
     }
     let snapshot = api.catalog.snapshot();
-    if snapshot.origin() != Origin::Cluster {
+    if snapshot.origin() != Origin::Cluster || !speaks(asked) {
         return Ok(None);
     }
     let found = match *words {
@@ -43,7 +43,13 @@ pub(super) fn answer(
         ["apis", group, version] => discovery::api_resources(&snapshot, group, version),
         _ => None,
     };
-    found.map(|found| plain(asked, &found)).transpose()
+    Ok(found.map(|found| Answer::json(200, &found)))
+}
+
+/// Whether it is asked for in a form that documents have. The cluster speaks more than we do.
+fn speaks(asked: &Asked) -> bool {
+    let whole = Form::negotiate_whole(&accept(&asked.headers), false);
+    whole.is_ok() || paths::wants_aggregated(asked)
 }
 
 /// `/api` or `/apis`, in the form that is asked for.
@@ -54,7 +60,8 @@ fn half(
     (told, part): (&Told, Part),
 ) -> Result<Option<Answer>, Status> {
     if !paths::wants_aggregated(asked) {
-        return plain(asked, &paths::older(api, snapshot, part)).map(Some);
+        let older = paths::older(api, snapshot, part);
+        return Ok(Some(Answer::json(200, &older)));
     }
     let document = told.discovery();
     let read = document.as_deref().map(Document::parse);
@@ -64,9 +71,4 @@ fn half(
     };
     let half = read.half(part).to_owned();
     Ok(Some(paths::aggregated(asked, half)))
-}
-
-fn plain(asked: &Asked, document: &Value) -> Result<Answer, Status> {
-    Form::negotiate_whole(&accept(&asked.headers), false)?;
-    Ok(Answer::json(200, document))
 }

@@ -95,6 +95,27 @@ async fn the_version_is_the_cluster_s_as_soon_as_it_said_so() {
 }
 
 #[tokio::test]
+async fn what_only_the_cluster_can_say_is_asked_of_it_in_whatever_form() {
+    stage::on_node(async |stage, source| {
+        let said = r#"{"major":"1","minor":"33","gitVersion":"v1.33.1"}"#;
+        source.document(TOLD.version, Some(said.into())).await;
+        tell(source, &halves(&example())).await;
+        let head = stage::send(http::Method::HEAD, "/version");
+        assert_eq!(stage.client.ask(head).await.status, CALLED);
+        for path in ["/api", "/apis", "/apis/apps", "/apis/apps/v1"] {
+            for form in ["application/yaml", "application/vnd.kubernetes.protobuf"] {
+                let reply = stage.client.get_as(path, form).await;
+                assert_eq!(reply.status, CALLED, "{path} as {form}");
+            }
+        }
+        unlink(stage);
+        let reply = stage.client.get_as("/api", "application/yaml").await;
+        assert_eq!(reply.status, 406);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn discovery_is_the_cluster_s_in_both_forms_with_a_link_and_without_one() {
     stage::on_node(async |stage, source| {
         for path in ["/api", "/apis", "/apis/apps", "/apis/example.test/v1"] {

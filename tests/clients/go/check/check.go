@@ -26,14 +26,36 @@ type Run struct {
 	// HistoryMin is how long the server keeps every change at least, HistoryMax how long it may keep
 	// them, however many there are.
 	HistoryMin, HistoryMax time.Duration
-	seed                   uint64
-	config                 *rest.Config
-	printer                *Printer
+	// During is how long a check writes that has no other end.
+	During  time.Duration
+	seed    uint64
+	config  *rest.Config
+	witness *rest.Config
+	printer *Printer
 }
 
 // Config is a configuration for a client of its own, without a limit on its requests.
 func (r *Run) Config() *rest.Config {
-	config := rest.CopyConfig(r.config)
+	return r.own(r.config)
+}
+
+// Replica says whether the server is the replica of another one: it may leave out states that were
+// replaced before it told them, and nothing else.
+func (r *Run) Replica() bool {
+	return r.witness != nil
+}
+
+// Witness is a configuration for a client that sees everything: of the server which the judged one
+// is a replica of, or of the judged one itself.
+func (r *Run) Witness() *rest.Config {
+	if r.witness == nil {
+		return r.Config()
+	}
+	return r.own(r.witness)
+}
+
+func (r *Run) own(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
 	config.UserAgent = "clients/" + r.Name
 	config.QPS = -1
 	return config
@@ -105,7 +127,10 @@ type Suite struct {
 	HistoryMin, HistoryMax time.Duration
 	Seed                   uint64
 	Config                 *rest.Config
-	Printer                *Printer
+	// Witness is nil where the judged server is nobody's replica.
+	Witness *rest.Config
+	During  time.Duration
+	Printer *Printer
 }
 
 // Run runs the checks that were picked, a few at a time, in their order.
@@ -133,7 +158,9 @@ func (s *Suite) one(ctx context.Context, check Check) {
 		HistoryMin: s.HistoryMin,
 		HistoryMax: s.HistoryMax,
 		seed:       s.Seed,
+		During:     s.During,
 		config:     s.Config,
+		witness:    s.Witness,
 		printer:    s.Printer,
 	}
 	began := time.Now()

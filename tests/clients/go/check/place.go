@@ -17,6 +17,7 @@ type Place struct {
 	*Run
 	Client    *kubernetes.Clientset
 	Namespace string
+	source    kubernetes.Interface
 }
 
 // Placed gives a check its place. What it has started ends with it, before the place goes.
@@ -27,11 +28,16 @@ func Placed(do func(context.Context, *Place) error) func(context.Context, *Run) 
 			return fmt.Errorf("client: %w", err)
 		}
 		prefix := "clients-" + strings.ReplaceAll(run.Name, "/", "-") + "-"
-		namespace, err := makeNamespace(ctx, client, prefix)
+		// A replica may be cut off from where it is made.
+		source, err := kubernetes.NewForConfig(run.Witness())
+		if err != nil {
+			return fmt.Errorf("client: %w", err)
+		}
+		namespace, err := makeNamespace(ctx, source, prefix)
 		if err != nil {
 			return err
 		}
-		place := &Place{Run: run, Client: client, Namespace: namespace}
+		place := &Place{Run: run, Client: client, Namespace: namespace, source: source}
 		defer place.remove(ctx)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -61,7 +67,7 @@ func makeNamespace(
 func (p *Place) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	err := p.Client.CoreV1().Namespaces().Delete(ctx, p.Namespace, metav1.DeleteOptions{})
+	err := p.source.CoreV1().Namespaces().Delete(ctx, p.Namespace, metav1.DeleteOptions{})
 	if err != nil {
 		p.Report("cleanup", err, "remove namespace %s", p.Namespace)
 	}

@@ -23,6 +23,8 @@ type Plan struct {
 	Open Open
 	// Options are sent with every watch; their version is where the first one begins.
 	Options metav1.ListOptions
+	// Had is what was there at the version where the first watch begins.
+	Had history.States
 	// Burst gives the number of events after which the next watch is given up and begun again.
 	// Without it only the server ends a watch.
 	Burst func() int
@@ -38,20 +40,31 @@ type Seen struct {
 // Follower follows a watch until it is told to finish.
 type Follower struct {
 	plan   Plan
-	finish chan history.Version
+	finish chan end
 	done   chan struct{}
 	last   history.Version
+	has    history.States
 	seen   Seen
 	err    error
+}
+
+// end is when nothing more can come: at a version, or, where states may be left out, with these.
+type end struct {
+	version history.Version
+	states  history.States
 }
 
 // Start begins to follow.
 func Start(ctx context.Context, plan Plan) *Follower {
 	f := &Follower{
 		plan:   plan,
-		finish: make(chan history.Version, 1),
+		finish: make(chan end, 1),
 		done:   make(chan struct{}),
 		last:   history.Version(plan.Options.ResourceVersion),
+		has:    history.States{},
+	}
+	for name, state := range plan.Had {
+		f.has[name] = state
 	}
 	go func() {
 		defer close(f.done)
@@ -62,13 +75,36 @@ func Start(ctx context.Context, plan Plan) *Follower {
 
 // Finish waits for the event of the version, which is the last that can come, and gives all.
 func (f *Follower) Finish(last history.Version, patience time.Duration) (Seen, error) {
-	f.finish <- last
+	f.finish <- end{version: last}
 	select {
 	case <-f.done:
 		return f.seen, f.err
 	case <-time.After(patience):
 		return Seen{}, fmt.Errorf("version %s was not seen within %s", last, patience)
 	}
+}
+
+// FinishWith waits until what was seen adds up to these states, and gives all.
+func (f *Follower) FinishWith(states history.States, patience time.Duration) (Seen, error) {
+	f.finish <- end{states: states}
+	select {
+	case <-f.done:
+		return f.seen, f.err
+	case <-time.After(patience):
+		return Seen{}, fmt.Errorf("the %d objects of the end were not seen within %s",
+			len(states), patience)
+	}
+}
+
+// reached says whether nothing more can come.
+func (f *Follower) reached(end *end) bool {
+	switch {
+	case end == nil:
+		return false
+	case end.states != nil:
+		return f.has.Same(end.states) == nil
+	}
+	return !end.version.Newer(f.last)
 }
 
 // errFinished ends run.
@@ -78,7 +114,7 @@ func (f *Follower) run(ctx context.Context) error {
 	if _, err := history.Parse(f.plan.Options.ResourceVersion); err != nil {
 		return err
 	}
-	var end *history.Version
+	var end *end
 	for {
 		options := f.plan.Options
 		options.ResourceVersion = string(f.last)
@@ -99,13 +135,13 @@ func (f *Follower) run(ctx context.Context) error {
 }
 
 // read takes events until the watch ends or is given up.
-func (f *Follower) read(ctx context.Context, stream watch.Interface, end **history.Version) error {
+func (f *Follower) read(ctx context.Context, stream watch.Interface, end **end) error {
 	left := -1
 	if f.plan.Burst != nil {
 		left = f.plan.Burst()
 	}
 	for left != 0 {
-		if *end != nil && !(**end).Newer(f.last) {
+		if f.reached(*end) {
 			return errFinished
 		}
 		select {
@@ -157,6 +193,7 @@ func (f *Follower) take(event watch.Event) error {
 		f.last = told.Version
 		if history.Ours(event.Object) {
 			f.seen.Events = append(f.seen.Events, told)
+			f.has.Apply(told)
 		}
 	}
 	return nil

@@ -99,12 +99,22 @@ func bodyOf(object any) (string, error) {
 		return digest(object.Data)
 	case *corev1.Secret:
 		return digest(object.Data)
+	case *corev1.Service:
+		return digest(object.Spec.ExternalName)
 	case *corev1.Pod:
 		return digest(object.Spec.NodeName, string(object.Status.Phase), object.Status.Message)
 	case *metav1.PartialObjectMetadata:
 		return "", nil
 	case *unstructured.Unstructured:
-		if object.GetKind() != "Pod" {
+		switch object.GetKind() {
+		case "Pod":
+		case "Service":
+			name, _, err := unstructured.NestedString(object.Object, "spec", "externalName")
+			if err != nil {
+				return "", err
+			}
+			return digest(name)
+		default:
 			return digest(object.Object["data"])
 		}
 		node, _, err := unstructured.NestedString(object.Object, "spec", "nodeName")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"holdfast.example/tests/clients/history"
 )
@@ -33,6 +34,8 @@ type Plan struct {
 	Writers int
 	// Objects are made first, then as many Changes are done to them.
 	Objects, Changes int
+	// Pause is how long a writer rests after each change.
+	Pause time.Duration
 	// Rand gives each writer its numbers.
 	Rand func(stream uint64) *rand.Rand
 }
@@ -120,6 +123,7 @@ func (l *Load) work(ctx context.Context, writer writer) error {
 			return err
 		}
 		l.wrote()
+		time.Sleep(l.Plan.Pause)
 	}
 	return nil
 }

@@ -115,6 +115,8 @@ func lister(
 			return core.ConfigMaps(spec.Namespace).List(ctx, options)
 		case schema.GroupResource{Resource: "secrets"}:
 			return core.Secrets(spec.Namespace).List(ctx, options)
+		case schema.GroupResource{Resource: "services"}:
+			return core.Services(spec.Namespace).List(ctx, options)
 		case schema.GroupResource{Resource: "pods"}:
 			return core.Pods(spec.Namespace).List(ctx, options)
 		}

@@ -88,8 +88,11 @@ type Judged struct {
 	Cuts int
 }
 
-// Judge checks what it told its handler against the events of its selection.
-func (i *Informer) Judge(want []history.Event, until history.Until) (Judged, error) {
+// Judge checks what it told its handler against the events of its selection. A replica may leave out
+// what was replaced.
+func (i *Informer) Judge(
+	want []history.Event, until history.Until, replica bool,
+) (Judged, error) {
 	notices, faults := i.recorder.record()
 	if err := errors.Join(faults...); err != nil {
 		return Judged{}, err
@@ -98,7 +101,13 @@ func (i *Informer) Judge(want []history.Event, until history.Until) (Judged, err
 	if err != nil {
 		return Judged{}, err
 	}
-	told, err := history.Faithful(want, notices, relists, until)
+	var told history.Told
+	if replica {
+		account := history.Account{Notices: notices, Relists: relists}
+		told, err = history.Followed(want, account, until)
+	} else {
+		told, err = history.Faithful(want, notices, relists, until)
+	}
 	if err != nil {
 		return Judged{}, err
 	}
@@ -122,8 +131,9 @@ func (i *Informer) relists() (int, error) {
 }
 
 // Agrees checks that its store is what a fresh list is: the same objects, at the same versions,
-// with the same content in full. The list goes over another line.
-func (i *Informer) Agrees(ctx context.Context, config *rest.Config) error {
+// with the same content in full. The list goes over another line. A replica need not have who wrote
+// which field.
+func (i *Informer) Agrees(ctx context.Context, config *rest.Config, replica bool) error {
 	fresh, err := open(config, i.spec)
 	if err != nil {
 		return err
@@ -141,7 +151,7 @@ func (i *Informer) Agrees(ctx context.Context, config *rest.Config) error {
 	}
 	store := i.source.informer.GetStore()
 	for _, item := range items {
-		if err := sameInStore(store, item); err != nil {
+		if err := sameInStore(store, item, replica); err != nil {
 			return err
 		}
 	}
@@ -151,7 +161,7 @@ func (i *Informer) Agrees(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-func sameInStore(store cache.Store, item runtime.Object) error {
+func sameInStore(store cache.Store, item runtime.Object, replica bool) error {
 	held, there, err := store.Get(item)
 	if err != nil {
 		return fmt.Errorf("read the store: %w", err)
@@ -163,20 +173,24 @@ func sameInStore(store cache.Store, item runtime.Object) error {
 	if !there {
 		return fmt.Errorf("%s is listed and not in the store", key)
 	}
-	if !apiequality.Semantic.DeepEqual(untyped(held), untyped(item)) {
+	if !apiequality.Semantic.DeepEqual(plain(held, replica), plain(item, replica)) {
 		return fmt.Errorf("%s is in the store as %s and listed as %s", key, shown(held), shown(item))
 	}
 	return nil
 }
 
-// untyped leaves out kind and apiVersion: client-go fills them in on some ways and not on others.
-func untyped(object any) any {
+// plain leaves out kind and apiVersion, which client-go fills in on some ways and not on others, and
+// of a replica who wrote which field.
+func plain(object any, replica bool) any {
 	whole, ok := object.(runtime.Object)
 	if !ok {
 		return object
 	}
 	plain := whole.DeepCopyObject()
 	plain.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	if held, ok := plain.(metav1.Object); ok && replica {
+		held.SetManagedFields(nil)
+	}
 	return plain
 }
 

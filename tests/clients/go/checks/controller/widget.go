@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -163,7 +164,8 @@ func define(ctx context.Context, config *rest.Config, group string) (func() erro
 	return remove, discovered(ctx, config, group)
 }
 
-// discovered waits until clients can find the kind: discovery may follow a little later.
+// discovered waits until clients can find the kind: discovery may follow a little later, and that of
+// everything later than that of the group.
 func discovered(ctx context.Context, config *rest.Config, group string) error {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -175,7 +177,12 @@ func discovered(ctx context.Context, config *rest.Config, group string) error {
 			if apierrors.IsNotFound(err) {
 				return false, nil
 			}
-			return err == nil && len(found.APIResources) > 0, err
+			if err != nil || len(found.APIResources) == 0 {
+				return false, err
+			}
+			all, err := client.ServerGroups()
+			named := func(found metav1.APIGroup) bool { return found.Name == group }
+			return err == nil && slices.ContainsFunc(all.Groups, named), err
 		})
 	if err != nil {
 		return fmt.Errorf("widgets are never discovered: %w", err)

@@ -150,7 +150,7 @@ func (a *away) recovered(
 	if err != nil {
 		return observe.Judged{}, err
 	}
-	judged, err := informer.Judge(want, history.TheEnd)
+	judged, err := informer.Judge(want, history.TheEnd, a.expiry.Replica())
 	if err != nil {
 		return judged, err
 	}
@@ -160,5 +160,5 @@ func (a *away) recovered(
 	case judged.Tombstones == 0:
 		return judged, errors.New("it told of no deletion that it had missed")
 	}
-	return judged, informer.Agrees(ctx, a.expiry.Config())
+	return judged, informer.Agrees(ctx, a.expiry.Witness(), a.expiry.Replica())
 }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"holdfast.example/tests/clients/check"
@@ -66,8 +67,12 @@ func (e *expiry) play(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
+	source, err := kubernetes.NewForConfig(e.Witness())
+	if err != nil {
+		return fmt.Errorf("witness: %w", err)
+	}
 	witness := follow.Start(ctx, follow.Plan{
-		Open:    e.secrets.Watch,
+		Open:    source.CoreV1().Secrets(e.Namespace).Watch,
 		Options: metav1.ListOptions{ResourceVersion: before.ResourceVersion},
 	})
 	if err := e.populate(ctx); err != nil {

@@ -95,7 +95,7 @@ func (a *actor) judge(ctx context.Context, told *history.History) (string, error
 	what := fmt.Sprintf("%d events of %d writes", len(want), told.Changes())
 	live := 0
 	for number, informer := range a.stopped {
-		judged, err := informer.Judge(want, history.Stopped)
+		judged, err := informer.Judge(want, history.Stopped, a.stage.Replica())
 		if err != nil {
 			return what, fmt.Errorf("informer %d of %d: %w", number+1, len(a.stopped)+1, err)
 		}
@@ -105,21 +105,25 @@ func (a *actor) judge(ctx context.Context, told *history.History) (string, error
 	if err != nil {
 		return what, err
 	}
+	how := "told in order"
+	if a.stage.Replica() {
+		how = "told as far as they were not replaced"
+	}
 	return fmt.Sprintf(
-		"%s told in order, %d live; %d informers, %d cuts, %d relisted; store of %d = list",
-		what, live+judged.Live, len(a.stopped)+1, judged.Cuts, judged.Relisted, judged.Objects), nil
+		"%s %s, %d live; %d informers, %d cuts, %d relisted; store of %d = list",
+		what, how, live+judged.Live, len(a.stopped)+1, judged.Cuts, judged.Relisted, judged.Objects), nil
 }
 
 // last judges the informer that runs at the end.
 func (a *actor) last(ctx context.Context, want []history.Event) (observe.Judged, error) {
-	err := a.running.Reached(want, patience)
+	err := a.running.Reached(want, a.stage.patience)
 	a.running.Stop()
 	if err != nil {
 		return observe.Judged{}, err
 	}
-	judged, err := a.running.Judge(want, history.TheEnd)
+	judged, err := a.running.Judge(want, history.TheEnd, a.stage.Replica())
 	if err != nil {
 		return observe.Judged{}, err
 	}
-	return judged, a.running.Agrees(ctx, a.stage.Config())
+	return judged, a.running.Agrees(ctx, a.stage.Witness(), a.stage.Replica())
 }

@@ -34,7 +34,9 @@ func overConfigMaps(ctx context.Context, place *check.Place) error {
 		resource: corev1.SchemeGroupVersion.WithResource("configmaps"),
 		load:     change,
 		write:    change.ConfigMaps,
+		writesTo: place.Config(),
 		parts:    configMapParts,
+		patience: patience,
 	}.play(ctx)
 }
 
@@ -48,7 +50,9 @@ func overPods(ctx context.Context, place *check.Place) error {
 		resource: corev1.SchemeGroupVersion.WithResource("pods"),
 		load:     change,
 		write:    change.Pods,
+		writesTo: place.Config(),
 		parts:    podParts,
+		patience: patience,
 	}.play(ctx)
 }
 
@@ -58,7 +62,11 @@ type stage struct {
 	resource schema.GroupVersionResource
 	load     *load.Load
 	write    func(context.Context, *rest.Config, string) (history.Version, error)
+	// writesTo is the server that is written to.
+	writesTo *rest.Config
 	parts    []part
+	// patience is how long after the last write its event may take to be told.
+	patience time.Duration
 }
 
 // play runs the load with all informers beside it, and judges each of them.
@@ -82,11 +90,11 @@ func (s stage) play(ctx context.Context) error {
 	for _, actor := range actors {
 		<-actor.ready
 	}
-	last, err := s.write(ctx, s.Config(), s.Namespace)
+	last, err := s.write(ctx, s.writesTo, s.Namespace)
 	if err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
-	seen, err := witness.Finish(last, patience)
+	seen, err := witness.Finish(last, s.patience)
 	if err != nil {
 		return fmt.Errorf("witness: %w", err)
 	}
@@ -104,7 +112,7 @@ func (s stage) play(ctx context.Context) error {
 
 // witness is a watch from before the first write. It knows when objects were deleted.
 func (s stage) witness(ctx context.Context) (*follow.Follower, error) {
-	client, err := dynamic.NewForConfig(s.Config())
+	client, err := dynamic.NewForConfig(s.Witness())
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,10 @@ type part struct {
 	burst     func() int
 	// skip is how many events were before its version.
 	skip int
+	// had is what was there at its version.
+	had history.States
+	// replica is set where states may be left out that were replaced.
+	replica bool
 	// cuts are percents of the load at which its connection is cut.
 	cuts []int
 
@@ -44,7 +48,9 @@ func (p *part) start(ctx context.Context) error {
 	}
 	p.options.LabelSelector = p.selection.Labels
 	p.options.FieldSelector = p.selection.Fields
-	p.follower = follow.Start(ctx, follow.Plan{Open: open, Options: p.options, Burst: p.burst})
+	p.follower = follow.Start(ctx, follow.Plan{
+		Open: open, Options: p.options, Had: p.had, Burst: p.burst,
+	})
 	return nil
 }
 
@@ -97,6 +103,7 @@ func (w *watches) after(whole []history.Event) []*part {
 			open:    w.dynamic,
 			options: metav1.ListOptions{ResourceVersion: string(whole[skip-1].Version)},
 			skip:    skip,
+			had:     history.At(whole[:skip]),
 		})
 	}
 	return w.complete(parts)
@@ -104,7 +111,7 @@ func (w *watches) after(whole []history.Event) []*part {
 
 func (w *watches) complete(parts []*part) []*part {
 	for _, part := range parts {
-		part.config = w.Config()
+		part.config, part.replica = w.Config(), w.Replica()
 		if part.options.ResourceVersion == "" {
 			part.options.ResourceVersion = w.from
 		}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"holdfast.example/tests/clients/check"
 	"holdfast.example/tests/clients/follow"
@@ -39,6 +40,11 @@ func run(ctx context.Context, place *check.Place) error {
 		Place: place,
 		from:  before.ResourceVersion,
 		load:  load.New(load.Plan{Writers: 6, Objects: 900, Changes: 5100, Rand: place.Rand}),
+	}
+	if place.Replica() {
+		if w.witness, err = w.startWitness(ctx); err != nil {
+			return fmt.Errorf("witness: %w", err)
+		}
 	}
 	parts := w.during()
 	for _, part := range parts {
@@ -68,13 +74,31 @@ type watches struct {
 	load *load.Load
 	// began is when that write was.
 	began time.Time
+	// witness watches what the server is a replica of, if it is one.
+	witness *follow.Follower
+}
+
+// startWitness watches the server which the judged one is a replica of.
+func (w *watches) startWitness(ctx context.Context) (*follow.Follower, error) {
+	client, err := kubernetes.NewForConfig(w.Witness())
+	if err != nil {
+		return nil, err
+	}
+	return follow.Start(ctx, follow.Plan{
+		Open:    client.CoreV1().ConfigMaps(w.Namespace).Watch,
+		Options: metav1.ListOptions{ResourceVersion: w.from},
+	}), nil
 }
 
 // judge takes what the first watch saw for the order of deletions, and compares all with it.
 func (w *watches) judge(ctx context.Context, parts []*part, last history.Version) error {
-	witness, err := parts[0].follower.Finish(last, patience)
+	follower := w.witness
+	if follower == nil {
+		follower = parts[0].follower
+	}
+	witness, err := follower.Finish(last, patience)
 	if err != nil {
-		return fmt.Errorf("%s: %w", parts[0].name, err)
+		return fmt.Errorf("witness: %w", err)
 	}
 	told, err := w.load.Log.Order(witness.Events)
 	if err != nil {
@@ -84,16 +108,19 @@ func (w *watches) judge(ctx context.Context, parts []*part, last history.Version
 	if err != nil {
 		return err
 	}
-	w.report(parts[0], witness, history.Exactly(whole, witness.Events))
-	for _, part := range parts[1:] {
-		seen, err := part.exact(told)
+	if w.witness == nil {
+		w.report(parts[0], witness, history.Exactly(whole, witness.Events))
+		parts = parts[1:]
+	}
+	for _, part := range parts {
+		seen, err := part.right(told)
 		w.report(part, seen, err)
 	}
 	for _, part := range w.after(whole) {
 		if err := part.start(ctx); err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
-		seen, err := part.exact(told)
+		seen, err := part.right(told)
 		if age := time.Since(w.began); apierrors.IsResourceExpired(err) && age > w.HistoryMin {
 			// Writing took so long that the server need not remember.
 			w.Skip(part.name, "not judged: it is too old after %.0f s", age.Seconds())
@@ -105,21 +132,33 @@ func (w *watches) judge(ctx context.Context, parts []*part, last history.Version
 }
 
 func (w *watches) report(part *part, seen follow.Seen, err error) {
-	w.Report(part.name, err,
-		"%d events, each write once and in order; %d watches, %d bookmarks, %d cuts",
-		len(seen.Events), seen.Begun, seen.Bookmarks, part.line.Cuts())
+	what := "each write once and in order"
+	if w.Replica() {
+		what = "in order, and what is not told was replaced"
+	}
+	w.Report(part.name, err, "%d events, %s; %d watches, %d bookmarks, %d cuts",
+		len(seen.Events), what, seen.Begun, seen.Bookmarks, part.line.Cuts())
 }
 
-// exact finishes a watch and checks what it saw.
-func (p *part) exact(told *history.History) (follow.Seen, error) {
+// right finishes a watch and checks what it saw.
+func (p *part) right(told *history.History) (follow.Seen, error) {
 	want, err := told.Events(p.selection)
 	if err != nil {
 		return follow.Seen{}, err
 	}
-	want = want[p.skip:]
-	if len(want) == 0 {
+	if len(want[p.skip:]) == 0 {
 		return follow.Seen{}, errors.New("nothing of the load is selected: the check is worth nothing")
 	}
+	if p.replica {
+		seen, err := p.follower.FinishWith(history.At(want), patience)
+		if err != nil {
+			return seen, err
+		}
+		had := history.At(want[:p.skip])
+		_, err = history.Followed(want, history.Watched(had, seen.Events), history.TheEnd)
+		return seen, err
+	}
+	want = want[p.skip:]
 	seen, err := p.follower.Finish(want[len(want)-1].Version, patience)
 	if err != nil {
 		return seen, err
