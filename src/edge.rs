@@ -10,7 +10,7 @@ use clap::{ArgAction, Args};
 use edge::agent::{Agent, Registration};
 use edge::join::{Failed, Home, Hub, Identity, Joining, Plan, Rotation, join_until, plan};
 use edge::keep::Keep;
-use edge::local::{self, Beside, Local};
+use edge::local::{self, Beside, Local, Visits};
 use edge::overlay::{Desk, Overlay};
 use edge::reports::{self, Reports};
 use edge::status::Status;
@@ -164,18 +164,15 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     let keep = open(&flags.data_dir, &node, &clock)?;
     let status = Arc::new(Status::default());
     let reports = Reports::open(keep.clone(), reports::LIMITS);
-    let shown = shown(
-        (keep.clone(), reports.clone()),
-        Arc::clone(&status),
-        node.to_string(),
-        clock.clone(),
-    );
-    let path = flags.data_dir.join("status.sock");
-    show(&path, flags.metrics, shown, tasks).await?;
     let times = Times::new(clock.clone());
     let requests = tasks.crowd("requests", tunnel::REQUESTS_MAX);
     let tunnel = Tunnel::new(requests, times.clone(), Arc::clone(&status));
     tunnel.compare_with(keep.reader().clone());
+    let visits = Visits::default();
+    let seen = (Arc::clone(&status), tunnel.clone(), visits.clone());
+    let shown = shown((keep.clone(), reports.clone()), seen, &node, clock.clone());
+    let path = flags.data_dir.join("status.sock");
+    show(&path, flags.metrics, shown, tasks).await?;
     let shutdown = tasks.shutdown().clone();
     tasks.add("reports", reports.clone().run(shutdown.clone()));
     if let LocalApi(Some(listen)) = flags.api.unwrap_or(LocalApi(Some(API))) {
@@ -197,6 +194,7 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
             data_dir: &flags.data_dir,
             listen,
             for_pods: flags.api_for_pods,
+            visits,
             clock: clock.clone(),
         };
         match (local.start(tasks).await, flags.api) {
@@ -442,13 +440,15 @@ fn open(data_dir: &Path, node: &NodeName, clock: &Clock) -> anyhow::Result<Keep>
 /// What is shown on the socket.
 fn shown(
     (keep, reports): (Keep, Reports),
-    status: Arc<Status>,
-    node: String,
+    (status, tunnel, visits): (Arc<Status>, Tunnel, Visits),
+    node: &NodeName,
     clock: Clock,
 ) -> Shown {
+    let node = node.to_string();
     let report = move |keep: &Keep| {
         let report = status.report(&node, keep.held(), clock.now());
-        report.with_reports(reports.status())
+        let report = report.with_reports(reports.status());
+        report.with_visits(visits.now(), tunnel.open())
     };
     Arc::new(move |path| match path {
         "/status" => {

@@ -7,6 +7,7 @@ pub mod identity; // the certificates of the API and of its own clients
 mod pods; // what leads pods of the node to the API
 mod copies; // what the cluster answered -> files, for a time without it
 mod gate; // what is not answered here -> the tunnel
+mod visits; // how much clients have open
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -31,9 +32,11 @@ pub(crate) use gate::refused;
 use identity::Identity;
 use papers::Rights;
 use pods::Leading;
+pub use visits::Visits;
 
-/// Connections that the API has open at once. A node has tens of clients.
-const CONNECTIONS_MAX: u32 = 1024;
+/// Connections that the API has open at once. A node has tens of clients; and where a process may
+/// open 1,024 files, as is usual, the link and the store have theirs whoever comes.
+const CONNECTIONS_MAX: u32 = 512;
 /// How often it is looked whether a certificate is due.
 const RENEWAL_EVERY: Duration = Duration::from_secs(6 * 3600);
 /// How long nobody is let in after the certificates could not be read.
@@ -65,6 +68,8 @@ pub struct Local<'a> {
     pub listen: SocketAddr,
     /// Whether pods of the node are led to it.
     pub for_pods: bool,
+    /// Sees how much clients have open.
+    pub visits: Visits,
     /// The time.
     pub clock: Clock,
 }
@@ -86,7 +91,10 @@ impl Local<'_> {
     pub async fn start(self, tasks: &mut Tasks) -> Result<SocketAddr, Failed> {
         let listener = self.listener().await?;
         let address = listener.address();
+        let crowd = tasks.crowd("api connections", CONNECTIONS_MAX);
+        self.visits.come_into(&crowd);
         let resting = Resting {
+            visits: self.visits,
             keep: self.keep.clone(),
             tunnel: self.tunnel,
             beside: self.beside,
@@ -95,7 +103,7 @@ impl Local<'_> {
             address,
             for_pods: self.for_pods,
             clock: self.clock,
-            crowd: tasks.crowd("api connections", CONNECTIONS_MAX),
+            crowd,
             shutdown: tasks.shutdown().clone(),
         };
         resting.see_to_kubeconfigs()?;
@@ -128,6 +136,7 @@ struct Resting {
     for_pods: bool,
     clock: Clock,
     crowd: Crowd,
+    visits: Visits,
     shutdown: Shutdown,
 }
 
@@ -168,6 +177,7 @@ impl Resting {
             .for_pods
             .then(|| Leading::new(self.address, authority()));
         let api = self.api(leading, &rights);
+        self.visits.are_answered_by(&api);
         let answer = move |accepted| serve(api.clone(), accepted);
         let listening = listener.run(tls, self.crowd, self.shutdown.clone(), answer);
         let rights = rights.run(self.shutdown.clone());

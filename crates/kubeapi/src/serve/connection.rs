@@ -13,7 +13,8 @@ use parking_lot::Mutex;
 
 use super::gather::Gathered;
 use super::limits::{HEAD_BYTES_MAX, RESETS_PENDING_MAX, SEND_BUFFER_BYTES, STREAMS_MAX};
-use super::patience::{Noticed, Patience};
+use super::line::Line;
+use super::patience::Patience;
 use super::payload::Flow;
 use super::{Api, route};
 use crate::who::{User, certificate};
@@ -90,10 +91,8 @@ async fn http1(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
     let (shutdown, stall_time) = (api.shutdown.clone(), api.limits.stall_time_max);
     let looked_at = peer.clone();
     let patience = Patience::new(api.clock.clone());
-    let stream = Noticed {
-        stream: accepted.stream,
-        patience: patience.clone(),
-    };
+    let stream = Line::new(accepted.stream, patience.clone());
+    let line = stream.clone();
     let requests = patience.clone();
     let service = service_fn(move |request| {
         let (api, peer, busy) = (api.clone(), peer.clone(), requests.request());
@@ -112,7 +111,9 @@ async fn http1(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
         .with_upgrades();
     let mut connection = pin!(connection);
     tokio::select! {
+        biased;
         ended = connection.as_mut() => return ended,
+        () = line.hung_up() => return Ok(()),
         () = stuck(&looked_at, stall_time) => return Ok(()),
         () = patience.exhausted() => {}
         () = shutdown.triggered() => {}
@@ -122,6 +123,7 @@ async fn http1(api: Arc<Api>, peer: Arc<Peer>, accepted: Accepted) -> Result<(),
     tokio::select! {
         biased;
         ended = connection => ended,
+        () = line.hung_up() => Ok(()),
         () = stuck(&looked_at, stall_time) => Ok(()),
         () = patience.exhausted() => Ok(()),
     }
