@@ -51,6 +51,7 @@ async fn floods_of_frames_end_the_connections_that_make_them() {
 /// C4: past their number, watches are refused with a word and connections without one; who has a
 /// place keeps it, and the link has what it needs.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes a while: just e2e"]
 async fn too_many_watches_and_connections_are_refused_and_the_rest_goes_on() {
     const PER_USER: usize = 2048;
     const STREAMS: usize = 250;
@@ -111,6 +112,7 @@ fn port(local: &Local) -> u16 {
 
 /// C5: long lists by many at once, half of whom never read.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes a while: just e2e"]
 async fn long_lists_for_many_at_once_take_little_memory() {
     const LARGE: usize = 100;
     const CLIENTS: usize = 50;

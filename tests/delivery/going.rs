@@ -79,7 +79,7 @@ impl Asked<'_> {
         let more = match way {
             Way::ResetWithMore => "\r\nGET /version HTTP/1.1\r\nHost: x\r\n\r\n",
             Way::ResetInBody => "Content-Length: 100\r\n\r\nnot all",
-            _ => "\r\n",
+            Way::Reset | Way::ResetAtOnce | Way::HalfClosed | Way::ResetInHandshake => "\r\n",
         };
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n{head}{more}");
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -90,17 +90,13 @@ impl Asked<'_> {
                 .unwrap();
             assert_eq!(&begin, b"HTTP/1.1 200", "{way:?} {path}");
         }
-        match way {
-            Way::HalfClosed => {
-                // Without the word of TLS, as a process that was killed in a strange way.
-                stream.get_mut().0.shutdown().await.unwrap();
-                Some(stream)
-            }
-            _ => {
-                stream.get_ref().0.set_zero_linger().unwrap();
-                None
-            }
+        if let Way::HalfClosed = way {
+            // Without the word of TLS, as a process that was killed in a strange way.
+            stream.get_mut().0.shutdown().await.unwrap();
+            return Some(stream);
         }
+        stream.get_ref().0.set_zero_linger().unwrap();
+        None
     }
 
     /// Many clients of every kind: of none anything is left.
@@ -169,6 +165,7 @@ fn address(local: &Local) -> String {
 
 /// B20 over HTTP/1.1: what the node answers itself, and what it passes on.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes a while: just e2e"]
 async fn a_client_that_goes_leaves_nothing_open_on_the_node_at_the_hub_or_in_the_cluster() {
     let world = furnished().await;
     let local = Local::of(&world.nodes[0], "kubelet");
@@ -250,7 +247,7 @@ async fn streams_that_are_given_up_are_forgotten_with_their_connection_and_witho
             bytes.extend(catalogue::get(2 * number + 1, path));
         }
         stream.write_all(&bytes).await.unwrap();
-        let mut begin = [0; 64 * 1024];
+        let mut begin = vec![0; 64 * 1024];
         stream.read_exact(&mut begin).await.unwrap();
         stream.get_ref().0.set_zero_linger().unwrap();
     }

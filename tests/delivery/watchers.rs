@@ -1,5 +1,5 @@
-//! Many watchers on a node: in a storm of writes, with a slow one among them, and what they cost the
-//! link.
+//! Many watchers on a node: in a storm of writes, with a slow one among them, and what they cost
+//! the link.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -73,6 +73,7 @@ fn number_of(version: &str) -> u64 {
 
 /// B8: informers that begin in the middle of a storm.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes a while: just e2e"]
 async fn a_list_and_a_watch_in_a_storm_of_writes_leave_no_gap_and_tell_nothing_twice() {
     const LAST: &str = "storm-is-over";
     let world = World::started(Plan::default()).await;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::driver::service;
 use crate::local::{Local, Stream, text};
@@ -21,6 +22,7 @@ struct Stage {
 }
 
 /// A watch, and everything that was to be told in it.
+#[derive(Clone)]
 struct Told {
     path: String,
     events: Vec<Value>,
@@ -83,17 +85,23 @@ impl Stage {
 
     /// Whoever watches the same now is told the same, and no more.
     async fn tells_again(&self, all: &[Told]) {
-        for Told { path, events } in all {
-            let path = format!("{path}&timeoutSeconds=1");
-            let answer = self.local.ask("GET", &path, None).await;
-            assert_eq!(answer.status, 200, "{path}: {}", text(&answer));
-            let lines = answer.body.split(|byte| *byte == b'\n');
-            let lines = lines.filter(|line| !line.is_empty());
-            let told: Vec<Value> = lines
-                .map(|it| serde_json::from_slice(it).unwrap())
-                .collect();
-            assert_eq!(shown(&told), shown(events), "{path}");
-            assert_eq!(told, *events, "{path}");
+        let mut asking = JoinSet::new();
+        for Told { path, events } in all.iter().cloned() {
+            let local = Local::of(&self.world.nodes[0], "kubelet");
+            asking.spawn(async move {
+                let path = format!("{path}&timeoutSeconds=1");
+                let answer = local.ask("GET", &path, None).await;
+                assert_eq!(answer.status, 200, "{path}: {}", text(&answer));
+                let lines = answer.body.split(|byte| *byte == b'\n');
+                let lines = lines.filter(|line| !line.is_empty());
+                let told = lines.map(|line| serde_json::from_slice(line).unwrap());
+                let told: Vec<Value> = told.collect();
+                assert_eq!(shown(&told), shown(&events), "{path}");
+                assert_eq!(told, events, "{path}");
+            });
+        }
+        while let Some(told) = asking.join_next().await {
+            told.unwrap();
         }
     }
 }
