@@ -10,7 +10,7 @@ use clap::{ArgAction, Args};
 use edge::agent::{Agent, Registration};
 use edge::join::{Failed, Home, Hub, Identity, Joining, Plan, Rotation, join_until, plan};
 use edge::keep::Keep;
-use edge::local::{self, Beside, Local};
+use edge::local::{self, Beside, Local, Visits};
 use edge::overlay::{Desk, Overlay};
 use edge::reports::{self, Reports};
 use edge::status::Status;
@@ -184,23 +184,21 @@ async fn start(flags: EdgeFlags, tasks: &mut Tasks, clock: Clock) -> anyhow::Res
     let keep = open(&flags, &node, &clock)?;
     let status = Arc::new(Status::default());
     let reports = Reports::open(keep.clone(), reports::LIMITS);
-    let shown = shown(
-        (keep.clone(), reports.clone()),
-        Arc::clone(&status),
-        node.to_string(),
-        clock.clone(),
-    );
-    let path = flags.data_dir.join("status.sock");
-    show(&path, flags.metrics, shown, tasks).await?;
     let times = Times::new(clock.clone());
     let requests = tasks.crowd("requests", tunnel::REQUESTS_MAX);
     let tunnel = Tunnel::new(requests, times.clone(), Arc::clone(&status));
     tunnel.compare_with(keep.reader().clone());
+    let visits = Visits::default();
+    let seen = (Arc::clone(&status), tunnel.clone(), visits.clone());
+    let shown = shown((keep.clone(), reports.clone()), seen, &node, clock.clone());
+    let path = flags.data_dir.join("status.sock");
+    show(&path, flags.metrics, shown, tasks).await?;
     let shutdown = tasks.shutdown().clone();
     tasks.add("reports", reports.clone().run(shutdown));
     if let LocalApi(Some(listen)) = flags.api.unwrap_or(LocalApi(Some(API))) {
         let beside = (&keep, &tunnel, &reports);
-        serve_api((&flags, listen), &node, beside, &times, tasks).await?;
+        let around = (&times, visits);
+        serve_api((&flags, listen), &node, beside, around, tasks).await?;
     }
     let life = Life {
         home,
@@ -233,7 +231,7 @@ async fn serve_api(
     (flags, listen): (&EdgeFlags, SocketAddr),
     node: &NodeName,
     (keep, tunnel, reports): (&Keep, &Tunnel, &Reports),
-    times: &Times,
+    (times, visits): (&Times, Visits),
     tasks: &mut Tasks,
 ) -> anyhow::Result<()> {
     let shutdown = tasks.shutdown().clone();
@@ -257,6 +255,7 @@ async fn serve_api(
         listen,
         socket: api_socket(flags),
         for_pods: flags.api_for_pods,
+        visits,
         clock,
     };
     match (local.start(tasks).await, flags.api) {

@@ -4,10 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use edge::keep::Keep;
+use edge::local::Visits;
 use edge::reports::Reports;
 use edge::status::Status;
+use edge::tunnel::Tunnel;
 use host::glass::{Page, Port, Shown, Socket};
 use host::{Clock, Tasks};
+use wire::join::NodeName;
 
 use crate::config::value::Listen;
 
@@ -37,13 +40,15 @@ pub(crate) async fn show(
 /// What is shown on the socket.
 pub(crate) fn shown(
     (keep, reports): (Keep, Reports),
-    status: Arc<Status>,
-    node: String,
+    (status, tunnel, visits): (Arc<Status>, Tunnel, Visits),
+    node: &NodeName,
     clock: Clock,
 ) -> Shown {
+    let node = node.to_string();
     let report = move |keep: &Keep| {
         let report = status.report(&node, keep.held(), clock.now());
-        report.with_reports(reports.status())
+        let report = report.with_reports(reports.status());
+        report.with_visits(visits.now(), tunnel.open())
     };
     Arc::new(move |path| match path {
         "/status" => {

@@ -29,7 +29,15 @@ pub(super) struct Agent {
     deliveries: Deliveries,
     rejected: BTreeMap<String, u64>,
     waiting: usize,
+    tunnels: usize,
+    api: Api,
     resources: Vec<Held>,
+}
+
+#[derive(Deserialize)]
+struct Api {
+    connections: usize,
+    watches: usize,
 }
 
 #[derive(Deserialize)]
@@ -100,6 +108,14 @@ fn facts(agent: &Agent, now: Timestamp) -> Vec<Vec<String>> {
          for the disk",
         agent.waiting
     );
+    let Api {
+        connections,
+        watches,
+    } = agent.api;
+    let api = format!(
+        "{connections} connections, {watches} watches, {} requests to the cluster under way",
+        agent.tunnels
+    );
     let told = |total, classes| format!("{} ({})", bytes(total), by_class(classes));
     [
         ("session", agent.session.map(|number| number.to_string())),
@@ -107,6 +123,7 @@ fn facts(agent: &Agent, now: Timestamp) -> Vec<Vec<String>> {
         ("heard", heard),
         ("certificate", certificate),
         ("deliveries", Some(deliveries)),
+        ("api", Some(api)),
         ("sent", Some(told(agent.sent_bytes, &agent.sent_by_class))),
         (
             "received",

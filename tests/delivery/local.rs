@@ -115,6 +115,17 @@ impl Stream {
             self.rest.extend(frame.into_data().unwrap());
         }
     }
+
+    /// Reads on to the end, and says whether it was one in order.
+    pub(crate) async fn ends_in_order(&mut self) -> bool {
+        loop {
+            match timeout(SOON, self.body.frame()).await.expect("an end") {
+                Some(Ok(_)) => {}
+                Some(Err(_)) => return false,
+                None => return true,
+            }
+        }
+    }
 }
 
 pub(crate) fn text(answer: &Answer) -> String {

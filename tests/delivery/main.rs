@@ -23,6 +23,7 @@ mod load; //     changes at random
 mod proxy; //    a link that is slow, stalls, swallows and breaks
 mod net; //      network namespaces that lose and repeat packets
 mod datagrams; // the same of datagrams, without root
+mod footprint; // what a process takes of its machine
 mod disk; //     disks that are small or cannot be written
 mod machine; //  a machine with containers, inside this one
 
@@ -41,6 +42,12 @@ mod middle; //   what stands in between and has its own mind
 mod local; //    the Kubernetes API of a node
 mod pods; //     pods that are led to the API of their node
 mod written; //  what was written through a node and is read there
+mod watching; // the conformance cases of watches, on a node
+mod watchers; // many watchers on a node: in a storm, slow, and what they cost
+mod reading; //  pages, and answers over a dead link
+mod going; //    clients of a node that go
+mod hostile; //  the catalogue of bad input, on a node
+mod crowds; //   too much of everything, on a node
 mod scopes; //   what is carried to a node because somebody asks
 mod accounts; // what pods on a node may read there
 mod kubectl; //  what people type on a node

@@ -69,6 +69,11 @@ impl Program {
         running.end_by(Signal::TERM)
     }
 
+    /// The number of the process that runs now.
+    pub(crate) fn id(&self) -> u32 {
+        self.running.as_ref().expect("it runs").id()
+    }
+
     /// Whether the process has ended by itself. It stays to be reaped.
     pub(crate) fn has_ended(&self) -> bool {
         let Some(running) = &self.running else {

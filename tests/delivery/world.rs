@@ -119,6 +119,18 @@ impl World {
         self.site().kubeconfig()
     }
 
+    /// The process of the API.
+    pub(crate) fn api_process(&self) -> u32 {
+        match &self.server {
+            Server::Ours(ours) => ours.process(),
+            Server::Real(real) => {
+                let mut all = real.processes();
+                let api = all.find(|(name, _)| *name == "kube-apiserver");
+                api.expect("it runs").1
+            }
+        }
+    }
+
     /// Kills the API.
     pub(crate) fn kill_api(&mut self) {
         match &mut self.server {

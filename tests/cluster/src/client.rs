@@ -22,6 +22,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::ClientConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -177,6 +178,16 @@ impl Door {
                 Ok(Client::Http2(client))
             }
         }
+    }
+
+    /// Sends these bytes over a connection of their own, and gives what comes back before it ends.
+    pub async fn raw(&self, bytes: &[u8]) -> Result<String, Error> {
+        let mut stream = self.dial(Protocol::Http1).await?;
+        // The server may have ended the connection before it read all.
+        let _ = stream.write_all(bytes).await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
     /// A connection on which nothing was said yet.

@@ -7,6 +7,7 @@ pub mod programs; // Go modules       -> a program in the cache
 mod running; //      a program        -> a process with a log, that ends with its owner
 pub mod site; //     a folder         -> where a server is and how one gets in
 pub mod client; //   a site           -> requests and answers
+pub mod catalogue; // bad input, and what must come of it
 mod roster; //       processes        -> a file, and back
 mod control_plane; // programs, a site -> the flags of each program
 pub mod detached; // a control plane that outlives the command that started it

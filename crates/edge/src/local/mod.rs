@@ -8,6 +8,7 @@ mod pods; // what leads pods of the node to the API
 mod copies; // what the cluster answered -> files, for a time without it
 mod doors; // a port and a socket -> clients
 mod gate; // what is not answered here -> the tunnel
+mod visits; // how much clients have open
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -34,9 +35,11 @@ pub(crate) use gate::refused;
 use identity::Identity;
 use papers::Rights;
 use pods::Leading;
+pub use visits::Visits;
 
-/// Connections that the API has open at once. A node has tens of clients.
-const CONNECTIONS_MAX: u32 = 1024;
+/// Connections that the API has open at once. A node has tens of clients; and where a process may
+/// open 1,024 files, as is usual, the link and the store have theirs whoever comes.
+const CONNECTIONS_MAX: u32 = 512;
 /// How often it is looked whether a certificate is due.
 const RENEWAL_EVERY: Duration = Duration::from_secs(6 * 3600);
 /// How long nobody is let in after the certificates could not be read.
@@ -70,6 +73,8 @@ pub struct Local<'a> {
     pub socket: Option<PathBuf>,
     /// Whether pods of the node are led to it.
     pub for_pods: bool,
+    /// Sees how much clients have open.
+    pub visits: Visits,
     /// The time.
     pub clock: Clock,
 }
@@ -95,7 +100,10 @@ impl Local<'_> {
         let port = self.listener().await?;
         let address = port.address();
         let socket = self.socket.as_deref().map(Socket::bind).transpose()?;
+        let crowd = tasks.crowd("api connections", CONNECTIONS_MAX);
+        self.visits.come_into(&crowd);
         let resting = Resting {
+            visits: self.visits,
             keep: self.keep.clone(),
             tunnel: self.tunnel,
             beside: self.beside,
@@ -104,7 +112,7 @@ impl Local<'_> {
             address,
             for_pods: self.for_pods,
             clock: self.clock,
-            crowd: tasks.crowd("api connections", CONNECTIONS_MAX),
+            crowd,
             shutdown: tasks.shutdown().clone(),
         };
         resting.see_to_kubeconfigs()?;
@@ -142,6 +150,7 @@ struct Resting {
     for_pods: bool,
     clock: Clock,
     crowd: Crowd,
+    visits: Visits,
     shutdown: Shutdown,
 }
 
@@ -182,6 +191,7 @@ impl Resting {
             .for_pods
             .then(|| Leading::new(self.address, authority()));
         let api = self.api(leading, &rights);
+        self.visits.are_answered_by(&api);
         let listening = doors.run(api, tls, self.crowd, self.shutdown.clone());
         let rights = rights.run(self.shutdown.clone());
         let renewal = renew(identity, self.address, self.shutdown);

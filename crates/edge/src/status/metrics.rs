@@ -11,6 +11,7 @@ impl Report {
         self.link(&mut all);
         self.carried(&mut all);
         self.held(&mut all);
+        self.visits(&mut all);
         all.text()
     }
 
@@ -95,6 +96,11 @@ impl Report {
         );
         let by_outcome = self.tunnelled.iter().map(|(what, count)| (*what, *count));
         all.each(Kind::Counter, tunnelled, "outcome", by_outcome);
+        let tunnels = (
+            "holdfast_agent_tunnels",
+            "Requests to the cluster that are on their way, and answers that still come.",
+        );
+        all.one(Kind::Gauge, tunnels, self.tunnels as u64);
         let waiting = (
             "holdfast_agent_reports_waiting",
             "What was written on the node and is not in the cluster yet.",
@@ -110,6 +116,20 @@ impl Report {
             ("again", self.reports.sent_again),
         ];
         all.each(Kind::Counter, reports, "what", counts);
+    }
+
+    /// What clients have open.
+    fn visits(&self, all: &mut Metrics) {
+        let connections = (
+            "holdfast_agent_api_connections",
+            "Connections to the API of the node.",
+        );
+        all.one(Kind::Gauge, connections, self.api.connections as u64);
+        let watches = (
+            "holdfast_agent_api_watches",
+            "Watches that the node answers.",
+        );
+        all.one(Kind::Gauge, watches, self.api.watches as u64);
     }
 
     /// What is held.

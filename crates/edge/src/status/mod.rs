@@ -95,6 +95,10 @@ pub struct Report {
     pub waiting: usize,
     /// Requests to the cluster, by what became of them.
     pub tunnelled: BTreeMap<&'static str, u64>,
+    /// Of these, those that are on their way, and answers that still come.
+    pub tunnels: usize,
+    /// What clients have open of the node's API.
+    pub api: Visits,
     /// What is written on the node and not in the cluster yet.
     pub reports: Reports,
     /// What is held, resource by resource.
@@ -113,6 +117,16 @@ pub struct Reports {
     pub refused: u64,
     /// It was sent again, since the link broke before the hub had it.
     pub sent_again: u64,
+}
+
+/// What clients have open of the node's API.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Visits {
+    /// Connections.
+    pub connections: usize,
+    /// Watches that the node answers. Those that it passes on are tunnels.
+    pub watches: usize,
 }
 
 /// What is held of a resource.
@@ -240,6 +254,8 @@ impl Status {
             rejected: notes.rejected.clone(),
             waiting: notes.waiting,
             tunnelled: notes.tunnelled.clone(),
+            tunnels: 0,
+            api: Visits::default(),
             reports: Reports::default(),
             resources,
         }
@@ -247,6 +263,13 @@ impl Status {
 }
 
 impl Report {
+    /// The same with what clients have open: of the node's API, and of the cluster's through it.
+    #[must_use]
+    pub fn with_visits(mut self, api: Visits, tunnels: usize) -> Self {
+        (self.api, self.tunnels) = (api, tunnels);
+        self
+    }
+
     /// The same with what waits to be reported.
     #[must_use]
     pub fn with_reports(mut self, reports: Reports) -> Self {

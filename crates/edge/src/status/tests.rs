@@ -86,8 +86,16 @@ fn numbers_are_told_to_programs_as_well() {
     status.given_up();
     status.rejected(Fault::NoBase);
     status.waiting(3);
-    let text = report(&status, moment(&clock, 0)).metrics();
+    let open = Visits {
+        connections: 5,
+        watches: 4,
+    };
+    let report = report(&status, moment(&clock, 0)).with_visits(open, 2);
+    let text = report.metrics();
     for line in [
+        "holdfast_agent_api_connections 5",
+        "holdfast_agent_api_watches 4",
+        "holdfast_agent_tunnels 2",
         "holdfast_agent_connected 1",
         "holdfast_agent_transport{transport=\"websocket\"} 1",
         "holdfast_agent_transport{transport=\"quic\"} 0",

@@ -164,6 +164,11 @@ impl Tunnel {
         Ok(())
     }
 
+    /// Requests that are on their way, and answers that still come.
+    pub fn open(&self) -> usize {
+        self.0.crowd.busy()
+    }
+
     /// Whether there is a session that carries requests.
     pub fn is_open(&self) -> bool {
         matches!(&*self.0.way.lock(), Way::Open(opener, _) if !opener.is_over())

@@ -151,6 +151,9 @@ pub(super) async fn answer(
         Found::Poorer(reading) => Some(reading),
         Found::Nothing => None,
     };
+    if let Caller::Known(_) = &caller {
+        comes_as_itself(&request)?;
+    }
     if let (Caller::Known(user), None) = (&caller, &poorer)
         && let Some(matter) = entrusted::matter(api, &**beyond, (user, &request))?
     {
@@ -411,6 +414,17 @@ fn may(api: &Api, asked: &Asked, path: &ResourcePath) -> Result<bool, Status> {
 fn is_health(segments: &[String]) -> bool {
     let first = segments.first().map(String::as_str);
     matches!(first, Some("healthz" | "livez" | "readyz"))
+}
+
+/// 403 for one without a token who asks in another's name: it would be asked in the lent name, and
+/// an answer to that is none to what was asked.
+fn comes_as_itself(request: &Request<Incoming>) -> Result<(), Status> {
+    let headers = request.headers();
+    if headers.contains_key(AUTHORIZATION) || Wanted::from_headers(headers)?.is_none() {
+        return Ok(());
+    }
+    let message = "a certificate of this node is good for nobody else; to impersonate, use a token";
+    Err(Status::new(403, "Forbidden", message))
 }
 
 /// 403 for a certificate that is good for what the node has, and for nothing else.

@@ -15,7 +15,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::gather::Gathered;
 use super::limits::{HEAD_BYTES_MAX, RESETS_PENDING_MAX, SEND_BUFFER_BYTES, STREAMS_MAX};
-use super::patience::{Noticed, Patience};
+use super::line::Line;
+use super::patience::Patience;
 use super::payload::Flow;
 use super::{Api, route};
 use crate::who::{User, certificate};
@@ -123,10 +124,8 @@ async fn http1(api: Arc<Api>, peer: Arc<Peer>, stream: impl Stream) -> Result<()
     let (shutdown, stall_time) = (api.shutdown.clone(), api.limits.stall_time_max);
     let looked_at = peer.clone();
     let patience = Patience::new(api.clock.clone());
-    let stream = Noticed {
-        stream,
-        patience: patience.clone(),
-    };
+    let stream = Line::new(stream, patience.clone());
+    let line = stream.clone();
     let requests = patience.clone();
     let service = service_fn(move |request| {
         let (api, peer, busy) = (api.clone(), peer.clone(), requests.request());
@@ -145,7 +144,9 @@ async fn http1(api: Arc<Api>, peer: Arc<Peer>, stream: impl Stream) -> Result<()
         .with_upgrades();
     let mut connection = pin!(connection);
     tokio::select! {
+        biased;
         ended = connection.as_mut() => return ended,
+        () = line.hung_up() => return Ok(()),
         () = stuck(&looked_at, stall_time) => return Ok(()),
         () = patience.exhausted() => {}
         () = shutdown.triggered() => {}
@@ -155,6 +156,7 @@ async fn http1(api: Arc<Api>, peer: Arc<Peer>, stream: impl Stream) -> Result<()
     tokio::select! {
         biased;
         ended = connection => ended,
+        () = line.hung_up() => Ok(()),
         () = stuck(&looked_at, stall_time) => Ok(()),
         () = patience.exhausted() => Ok(()),
     }

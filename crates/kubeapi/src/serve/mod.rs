@@ -3,6 +3,7 @@
 pub mod limits; // how much of everything one client and all clients together may have
 mod gather; // the writes of one turn of a connection -> few large records
 mod connection; // an accepted stream -> requests; watchers that are stuck are cut
+mod line; // a stream -> its bytes, and whether its client hung up
 mod patience; // how long an idle connection and a slow one are waited for
 mod intake; // a request's body, within limits
 mod identity; // a connection and its headers -> a user

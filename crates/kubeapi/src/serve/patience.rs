@@ -1,15 +1,11 @@
 //! How long an HTTP/1 connection is waited for: long while it is idle, short while a request's head
 //! is on its way. A client may keep a connection for later; it may not dribble a head into it.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use host::Clock;
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::limits::{HEAD_TIME_MAX, IDLE_TIME_MAX};
 
@@ -48,7 +44,13 @@ impl Patience {
         Busy(self.clone())
     }
 
-    fn bytes_came(&self) {
+    /// Whether a request is being answered.
+    pub(super) fn is_answering(&self) -> bool {
+        matches!(*self.state.lock(), State::Answering(_))
+    }
+
+    /// The client said something.
+    pub(super) fn bytes_came(&self) {
         let mut state = self.state.lock();
         if let State::Idle(_) = *state {
             *state = State::Head(self.clock.now());
@@ -89,57 +91,6 @@ impl Drop for Busy {
                 State::Idle(self.0.clock.now())
             }
         };
-    }
-}
-
-/// A stream whose incoming bytes are noticed.
-pub(super) struct Noticed<S> {
-    pub(super) stream: S,
-    pub(super) patience: Arc<Patience>,
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Noticed<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if buffer.filled().len() > before {
-            self.patience.bytes_came();
-        }
-        read
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Noticed<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
     }
 }
 

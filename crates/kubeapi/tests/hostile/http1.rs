@@ -2,48 +2,17 @@
 
 use std::time::Duration;
 
+use cluster::catalogue::{self, HIDDEN, TOLD, status};
 use kubeapi::serve::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::url::status;
 use crate::stage::{self, DEADLINE, Http, pod};
-
-/// A request hidden in what another reader would take for a body.
-const HIDDEN: &str = "GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
 #[tokio::test]
 async fn an_ambiguous_request_is_refused_and_nothing_after_it_is_answered() {
     stage::on_server(Http::One, Limits::default(), async |stage| {
         let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-        let post = format!("POST {path} HTTP/1.1\r\nHost: x\r\n");
-        let old = format!("POST {path} HTTP/1.0\r\nHost: x\r\n");
-        let length = HIDDEN.len();
-        let cases = [
-            format!("{post}Content-Length: 0\r\nContent-Length: {length}\r\n\r\n{HIDDEN}"),
-            format!("{post}Content-Length: +0\r\n\r\n{HIDDEN}"),
-            format!("{post}Content-Length: -1\r\n\r\n{HIDDEN}"),
-            format!("{post}Content-Length: 0x0\r\n\r\n{HIDDEN}"),
-            format!("{post}Content-Length: 99999999999999999999\r\n\r\n{HIDDEN}"),
-            format!("{post}Content-Length : 0\r\n\r\n{HIDDEN}"),
-            format!("{post}Content-Length: 0, {length}\r\n\r\n{HIDDEN}"),
-            format!("{post}Transfer-Encoding: xchunked\r\n\r\n{HIDDEN}"),
-            format!("{post}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n{HIDDEN}"),
-            format!("{post}Transfer-Encoding: identity\r\n\r\n{HIDDEN}"),
-            format!("{post}Transfer-Encoding: chunked\r\n\r\nxyz\r\n\r\n{HIDDEN}"),
-            format!("{post}Transfer-Encoding: chunked\r\n\r\nffffffffffffffff1\r\n{HIDDEN}"),
-            format!("{old}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n{HIDDEN}"),
-            format!("{post}X: a\rContent-Length: 0\r\n\r\n{HIDDEN}"),
-            format!("{post}X: a\0b\r\n\r\n{HIDDEN}"),
-            format!("{post}X y: a\r\n\r\n{HIDDEN}"),
-            format!("{post}: empty\r\n\r\n{HIDDEN}"),
-            format!("POST  {path} HTTP/1.1\r\nHost: x\r\n\r\n{HIDDEN}"),
-            format!("POST {path} HTTP/1.2\r\nHost: x\r\n\r\n{HIDDEN}"),
-            format!("POST {path} HTTP/2.0\r\nHost: x\r\n\r\n{HIDDEN}"),
-            format!("PO ST {path} HTTP/1.1\r\n\r\n{HIDDEN}"),
-            format!("\0\0\0\0{HIDDEN}"),
-            format!("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n{HIDDEN}"),
-        ];
-        for request in &cases {
+        for request in catalogue::ambiguous(path) {
             let answer = stage.client.raw(request.as_bytes()).await;
             let shown = request.replace(path, "…").replace(HIDDEN, "");
             let code = status(&answer);
@@ -52,17 +21,11 @@ async fn an_ambiguous_request_is_refused_and_nothing_after_it_is_answered() {
                 "{shown:?}: {answer}"
             );
             assert!(
-                !answer.contains("gitVersion"),
+                !answer.contains(TOLD),
                 "{shown:?}: the hidden request was answered"
             );
         }
-        assert!(
-            stage
-                .client
-                .raw(HIDDEN.as_bytes())
-                .await
-                .contains("gitVersion")
-        );
+        assert!(stage.client.raw(HIDDEN.as_bytes()).await.contains(TOLD));
     })
     .await;
 }
@@ -73,13 +36,9 @@ async fn an_ambiguous_request_is_refused_and_nothing_after_it_is_answered() {
 async fn two_framings_do_not_make_two_requests() {
     stage::on_server(Http::One, Limits::default(), async |stage| {
         let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
-             Content-Length: {}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{HIDDEN}",
-            5 + HIDDEN.len()
-        );
+        let request = catalogue::twice_framed(path);
         let answer = stage.client.raw(request.as_bytes()).await;
-        assert!(!answer.contains("gitVersion"), "{answer}");
+        assert!(!answer.contains(TOLD), "{answer}");
     })
     .await;
 }
@@ -89,10 +48,7 @@ async fn two_framings_do_not_make_two_requests() {
 async fn a_body_that_is_announced_too_large_is_not_waited_for() {
     stage::on_server(Http::One, Limits::default(), async |stage| {
         let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
-             Content-Length: 104857600\r\n\r\n{HIDDEN}"
-        );
+        let request = catalogue::announced_too_large(path);
         let mut stream = stage.client.dial(Http::One).await;
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut head = [0; 12];

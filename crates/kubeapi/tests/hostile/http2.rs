@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cluster::catalogue;
 use http::Request;
 use kubeapi::serve::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,31 +15,6 @@ fn get(path: &str) -> Request<()> {
         .unwrap()
 }
 
-/// A frame on the wire.
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-    let mut out = length[1..].to_vec();
-    out.extend([kind, flags]);
-    out.extend(stream.to_be_bytes());
-    out.extend(payload);
-    out
-}
-
-/// A request for a watch, and its reset right behind it.
-fn asked_and_reset(stream: u32) -> Vec<u8> {
-    let (method_get, scheme_https, path, authority) = (0x82, 0x87, 0x04, 0x01);
-    let mut head = vec![method_get, scheme_https];
-    for (name, value) in [(path, "/api/v1/pods?watch=1"), (authority, "localhost")] {
-        head.extend([name, u8::try_from(value.len()).unwrap()]);
-        head.extend(value.as_bytes());
-    }
-    let end_of_stream_and_headers = 0x5;
-    let mut out = frame(1, end_of_stream_and_headers, stream, &head);
-    let cancel = 8_u32;
-    out.extend(frame(3, 0, stream, &cancel.to_be_bytes()));
-    out
-}
-
 /// Rapid reset (CVE-2023-44487): a client that resets streams faster than they are looked at is
 /// thrown out, and nobody else notices.
 #[tokio::test]
@@ -47,11 +23,7 @@ async fn a_flood_of_resets_ends_the_connection_that_makes_it() {
         stage.put(&pod("a", "x")).await;
         let stream = stage.client("flood").dial(Http::Two).await;
         let (mut reading, mut writing) = tokio::io::split(stream);
-        let mut flood = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
-        flood.extend(frame(4, 0, 0, b""));
-        for number in 0..20_000 {
-            flood.extend(asked_and_reset(2 * number + 1));
-        }
+        let flood = catalogue::flood_of_resets("/api/v1/pods?watch=1", 20_000);
         let flooding = async { drop(writing.write_all(&flood).await) };
         let mut answer = Vec::new();
         let thrown_out = async { drop(reading.read_to_end(&mut answer).await) };
@@ -106,19 +78,14 @@ async fn a_connection_has_a_limited_number_of_streams() {
 async fn too_many_headers_are_refused() {
     for http in [Http::One, Http::Two] {
         stage::on_server(http, Limits::default(), async |stage: &Stage| {
-            let text = "x".repeat(1000);
-            let head = "GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
-            let mut request = head.to_owned();
-            for number in 0..100 {
-                request += &format!("X-{number}: {text}\r\n");
-            }
-            request += "\r\n";
+            let request = catalogue::wide();
             let answer = stage.client.raw(request.as_bytes()).await;
             assert!(
                 answer.is_empty() || answer.starts_with("HTTP/1.1 431"),
                 "{answer}"
             );
             if http == Http::Two {
+                let text = "x".repeat(1000);
                 let stream = stage.client("wide").dial(Http::Two).await;
                 let (sender, connection) = h2::client::handshake(stream).await.unwrap();
                 let mut wide = get("/version");

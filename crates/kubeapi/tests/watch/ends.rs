@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use kubeapi::serve::Limits;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::stage::{self, DEADLINE, Http, Stage, lasting, pod, send, version};
 
@@ -279,6 +280,38 @@ async fn a_watcher_that_goes_is_forgotten() {
         let made = stage.put(&pod("a", "x")).await;
         for stream in &mut streams {
             stream.expect("ADDED", &made).await;
+        }
+    })
+    .await;
+}
+
+/// The same of clients that had said more than was asked of them, in a watch without events.
+#[tokio::test]
+async fn a_watcher_that_said_too_much_and_goes_is_forgotten() {
+    stage::on_server(Http::One, Limits::default(), async |stage: &Stage| {
+        let at = stage.pods_version().await;
+        let begin =
+            format!("GET /api/v1/pods?watch=1&resourceVersion={at} HTTP/1.1\r\nHost: x\r\n");
+        for more in [
+            "\r\n",
+            "\r\nGET /version HTTP/1.1\r\nHost: x\r\n\r\n",
+            "Content-Length: 100\r\n\r\nnot all",
+        ] {
+            let mut stream = stage.client.dial(Http::One).await;
+            let request = format!("{begin}{more}");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut head = [0; 12];
+            stream.read_exact(&mut head).await.unwrap();
+            assert_eq!(&head, b"HTTP/1.1 200");
+            assert_eq!(stage.api.gate.watches(), 1);
+            drop(stream);
+            let forgotten = async {
+                while stage.api.gate.watches() > 0 {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            let forgotten = tokio::time::timeout(DEADLINE, forgotten).await;
+            forgotten.unwrap_or_else(|_| panic!("{more:?}: it is still counted"));
         }
     })
     .await;
