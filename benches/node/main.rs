@@ -9,13 +9,12 @@
     clippy::disallowed_types,
     reason = "a client stands outside the program: it has its own sockets and clock"
 )]
-#![allow(
-    dead_code,
-    reason = "what other benchmarks have is taken in part"
-)]
+#![allow(dead_code, reason = "what other benchmarks have is taken in part")]
 
 #[path = "../../tests/load/client.rs"]
 mod client; // connections
+mod component; // what lists and watches as Kubernetes' own programs do
+mod day; // bytes over the link for a day of a node
 #[path = "../../tests/load/event.rs"]
 mod event; // what is read of an event
 #[path = "../generator/mod.rs"]
@@ -24,6 +23,8 @@ mod generator; // the load, and what it took
 mod ground; // a cluster, hubs and agents
 #[path = "../delivery/kinds.rs"]
 mod kinds; // services, pods and config maps
+mod kubelet; // what a kubelet writes
+mod message; // what is read of an answer, in JSON or protobuf
 #[path = "../../tests/load/objects.rs"]
 mod objects; // config maps of a known size
 #[path = "../delivery/proxy.rs"]
@@ -31,7 +32,10 @@ mod proxy; // a link whose bytes are counted
 mod reads; // get, list, with and without a link
 #[path = "../../tests/load/server.rs"]
 mod server; // time and memory that a server takes
+mod scene; // two nodes, with Holdfast and without
 mod sheet; // rows
+mod shop; // what is in their cluster
+mod side; // one of them, as its API sees it
 mod stage; // both APIs
 mod watchers; // one change to a thousand watchers
 mod writes; // what is written through a node
@@ -99,7 +103,7 @@ async fn main() {
         }
     }
     if parts.wanted("day") {
-        
+        Box::pin(day::run(scale)).await;
     }
 }
 

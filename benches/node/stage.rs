@@ -1,6 +1,5 @@
 //! Both APIs, measured in turn: a real kube-apiserver, and that of a node that is fed by it.
 
-
 use ::cluster::client;
 use bytes::Bytes;
 use http_body_util::Full;

@@ -102,7 +102,10 @@ pub(crate) async fn run(stage: &mut Stage, sheet: &mut Sheet) {
     let mut latencies = [Latencies::default(), Latencies::default()];
     let mut change = 0;
     for round in 0..scale.rounds {
-        for (server, latencies) in [&stage.direct, &stage.local].into_iter().zip(&mut latencies) {
+        for (server, latencies) in [&stage.direct, &stage.local]
+            .into_iter()
+            .zip(&mut latencies)
+        {
             let crowd = Watchers::open(server, scale.watchers).await;
             // Who follows is counted from the first change on: this one is not measured.
             for number in 0..=scale.changes {

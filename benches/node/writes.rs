@@ -75,7 +75,10 @@ async fn account(stage: &Stage) -> String {
     let asked =
         json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
     let given = make(&format!("{accounts}/writer/token"), asked).await;
-    given["status"]["token"].as_str().expect("a token").to_owned()
+    given["status"]["token"]
+        .as_str()
+        .expect("a token")
+        .to_owned()
 }
 
 fn patch(token: &str, turn: usize) -> Request<Full<Bytes>> {
