@@ -135,6 +135,10 @@ impl Informer {
         );
         let request = self.line.request("GET", &path, ("", Bytes::new()));
         let answer = self.line.ask(request).await?;
+        if answer.status() == 410 {
+            self.note(&[Event::Error]);
+            return Ok(());
+        }
         assert_eq!(answer.status(), 200, "{path}");
         let mut events = Events::of(Form::of(answer.headers()));
         self.seen.send_modify(|seen| seen.watches += 1);
