@@ -60,19 +60,25 @@ impl Line {
         request.expect("a request that can be said")
     }
 
-    /// The whole answer to a request that must be a success.
+    /// The whole answer to a request that must be a success. What a node may follows its pods a
+    /// moment later, so who is refused asks again, as a kubelet does.
     pub(crate) async fn call(&self, method: &str, path: &str, content: (&str, Bytes)) -> Message {
-        let request = self.request(method, path, content);
-        let answer = self.ask(request).await.expect("an answer");
-        let (head, body) = answer.into_parts();
-        let body = body.collect().await.expect("a whole body").to_bytes();
-        assert!(
-            head.status.is_success(),
-            "{method} {path}: {} {}",
-            head.status,
-            String::from_utf8_lossy(&body)
-        );
-        Message::open(&head.headers, body)
+        let mut tries = 0;
+        loop {
+            let request = self.request(method, path, content.clone());
+            let answer = self.ask(request).await.expect("an answer");
+            let (head, body) = answer.into_parts();
+            let body = body.collect().await.expect("a whole body").to_bytes();
+            if head.status.is_success() {
+                return Message::open(&head.headers, body);
+            }
+            tries += 1;
+            let again = head.status == 403 && tries < TRIES_MAX;
+            let said = String::from_utf8_lossy(&body);
+            assert!(again, "{method} {path}: {} {said}", head.status);
+            eprintln!("-- {method} {path}: refused, and asked again");
+            sleep(RETRY_AFTER).await;
+        }
     }
 
     /// Reads.
@@ -187,5 +193,7 @@ impl Informer {
     }
 }
 
-/// How long an informer waits when its line broke.
+/// How often somebody asks who is refused.
+const TRIES_MAX: usize = 5;
+/// How long an informer waits when its line broke, and who was refused.
 const RETRY_AFTER: Duration = Duration::from_millis(500);

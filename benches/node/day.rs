@@ -1,4 +1,4 @@
-//! A day of a node with forty pods: what goes over its link with Holdfast, and what would go over it
+//! A day of a node with forty pods: what goes over its link with Holdfast, and what would go there
 //! if the same programs talked to the kube-apiserver themselves.
 //!
 //! Of each kind of happening some are done, one after the other: the next begins when both nodes

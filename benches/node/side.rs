@@ -31,7 +31,7 @@ pub(crate) struct Side {
     link: Proxy,
     informers: Vec<(String, watch::Receiver<Seen>)>,
     orders: watch::Sender<Orders>,
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
 }
 
 /// Ways in, for the three programs.
@@ -64,7 +64,7 @@ impl Side {
             link,
             informers: Vec::new(),
             orders,
-            _tasks: JoinSet::new(),
+            tasks: JoinSet::new(),
         };
         for (what, path, selector) in of_kubelet(node) {
             side.inform(&kubelet, what, (path, selector));
@@ -93,7 +93,7 @@ impl Side {
             orders: self.orders.subscribe(),
             seen,
         };
-        self._tasks.spawn(informer.run());
+        self.tasks.spawn(informer.run());
         self.informers.push((what, sees));
     }
 

@@ -13,7 +13,7 @@ use crate::server::Server;
 use crate::sheet::Sheet;
 use crate::stage::{MANY, Stage, node_door};
 
-/// A patch of a config map by who has a token that the cluster knows, straight and through the node.
+/// A patch of a config map by who has a token of the cluster, straight and through the node.
 pub(crate) async fn run(stage: &mut Stage, sheet: &mut Sheet) {
     let token = account(stage).await;
     let site = client::Door::for_admin(stage.ground.site()).expect("a door");
