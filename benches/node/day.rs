@@ -190,6 +190,7 @@ async fn idle(scene: &Scene, scale: Scale) -> Both {
 /// Something happens so often. Gives the bytes of all, less what the link takes for itself: without
 /// bookmarks, nothing is said to the direct watches by the clock.
 async fn happen(scene: &mut Scene, happening: Happening, count: usize, idle: Both) -> Both {
+    scene.admin.come_again().await;
     sleep(REST).await;
     let (before, began) = (Both::passed(scene), Instant::now());
     for turn in 0..count {

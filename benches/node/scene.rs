@@ -10,10 +10,11 @@ use bytes::Bytes;
 use host::files::{self, Audience};
 use serde_json::{Value, json};
 
-use crate::client::{Client, Protocol, whole};
+use crate::client::{self, Client, Protocol, whole};
 use crate::ground::{Agent, Ground, Hub, eventually, holdfast};
 use crate::kinds::{self, make};
 use crate::proxy::Proxy;
+use crate::server::Server;
 use crate::shop::{self, APPLICATIONS, NAMESPACES, PODS, SERVICES, SHOP, shop, slices};
 use crate::side::{Doors, Pod, Side};
 use crate::stage::{make_namespace, node_door};
@@ -33,12 +34,29 @@ pub(crate) struct Scene {
 }
 
 /// Whoever changes the cluster. What he sends is not counted.
-pub(crate) struct Admin(Client);
+pub(crate) struct Admin {
+    door: client::Door,
+    open: Client,
+}
 
 impl Admin {
+    async fn of(server: &Server) -> Self {
+        let door = server.door.clone();
+        let open = door.connect(Protocol::Http1).await;
+        Self { door, open }
+    }
+
+    /// Connects anew: a server closes a connection on which nothing is asked for a while.
+    pub(crate) async fn come_again(&mut self) {
+        self.open = self.door.connect(Protocol::Http1).await;
+    }
+
     /// Makes an object.
     pub(crate) async fn make(&mut self, path: &str, object: &Value) -> Value {
-        let answer = self.0.call("POST", path, object.to_string().into()).await;
+        let answer = self
+            .open
+            .call("POST", path, object.to_string().into())
+            .await;
         serde_json::from_slice(&answer).expect("JSON")
     }
 
@@ -50,12 +68,12 @@ impl Admin {
             .header("content-type", "application/merge-patch+json")
             .body(http_body_util::Full::new(patch.to_string().into()));
         let request = request.expect("a request that can be said");
-        crate::objects::version(&whole(self.0.ask(request).await).await)
+        crate::objects::version(&whole(self.open.ask(request).await).await)
     }
 
     /// Has an object end, and gives its version.
     pub(crate) async fn delete(&mut self, path: &str) -> u64 {
-        crate::objects::version(&self.0.call("DELETE", path, Bytes::new()).await)
+        crate::objects::version(&self.open.call("DELETE", path, Bytes::new()).await)
     }
 
     /// Makes a pod of an application on a node.
@@ -85,7 +103,7 @@ impl Scene {
     /// that is what a new node costs.
     pub(crate) async fn set() -> Self {
         let ground = Ground::start_real().await;
-        let mut admin = Admin(ground.server.door.connect(Protocol::Http1).await);
+        let mut admin = Admin::of(&ground.server).await;
         furnish(&ground, &mut admin).await;
         let mut pods = Vec::new();
         for node in [HELD, DIRECT] {
