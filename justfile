@@ -39,6 +39,10 @@ bench-apiserver *PARTS:
 bench-delivery *PARTS:
     cargo bench --bench delivery -- {{PARTS}}
 
+# Measure the API of a node beside a real kube-apiserver: read watch write day; quick.
+bench-node *PARTS:
+    cargo bench --bench node -- {{PARTS}}
+
 # Measure the store alone.
 bench-store:
     cargo bench -p store --bench store

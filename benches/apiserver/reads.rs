@@ -8,9 +8,10 @@ use hyper::header::{ACCEPT, HeaderValue};
 
 use crate::client::{Coding, request};
 use crate::generator::callers::{Callers, Until};
+use crate::generator::numbers::grouped;
 use crate::objects::{collection, name};
 use crate::pair::Pair;
-use crate::report::{Compared, Goal, Report, Sample, grouped};
+use crate::report::{Compared, Goal, Report, Sample};
 use crate::writes::{FEW, MANY};
 
 /// Single objects. What a request takes for which nothing is read is shown beside them.

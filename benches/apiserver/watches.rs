@@ -1,8 +1,9 @@
 //! Many watchers of the same objects: how late they learn of a change.
 
 use crate::generator::crowd::{Crowd, Each, Pace, Shape};
+use crate::generator::numbers::grouped;
 use crate::pair::Pair;
-use crate::report::{Goal, Report, Sample, grouped};
+use crate::report::{Goal, Report, Sample};
 
 /// How many watchers at how many changes a second. The goal is about the first, which is more than
 /// kube-apiserver can do on two cores; with the others neither server has too much to do.

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::cluster::{Holdfast, Site};
+use ::cluster::{Controllers, Holdfast, Kubernetes, Setup, Site};
 use cloud::cluster::{Client, Config};
 use cloud::join::authority;
 use host::files::{self, Audience};
@@ -22,12 +22,34 @@ use crate::server::{Memory, Server, cpu};
 
 /// A cluster, and a folder for what runs beside it.
 pub(crate) struct Ground {
-    holdfast: Holdfast,
+    cluster: Cluster,
     /// The cluster's API.
     pub(crate) server: Server,
     pub(crate) folder: TempDir,
     authority: Arc<Authority>,
     _tasks: Tasks,
+}
+
+/// Whose API it is.
+enum Cluster {
+    Embedded(Box<Holdfast>),
+    Real(Box<Kubernetes>),
+}
+
+impl Cluster {
+    fn site(&self) -> &Site {
+        match self {
+            Self::Embedded(holdfast) => holdfast.site(),
+            Self::Real(kubernetes) => kubernetes.site(),
+        }
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        match self {
+            Self::Embedded(holdfast) => vec![holdfast.process()],
+            Self::Real(kubernetes) => kubernetes.processes().map(|(_, id)| id).collect(),
+        }
+    }
 }
 
 /// A program of its own. It is killed when this goes.
@@ -55,17 +77,32 @@ impl Ground {
     pub(crate) async fn start() -> Self {
         let started = tokio::task::block_in_place(|| Holdfast::start(&program(), &[]));
         let holdfast = started.unwrap_or_else(|error| panic!("{error}"));
+        Self::of(Cluster::Embedded(Box::new(holdfast))).await
+    }
+
+    /// Starts a real kube-apiserver with etcd, without controllers, a hub or nodes.
+    pub(crate) async fn start_real() -> Self {
+        let setup = Setup {
+            controllers: Controllers::None,
+            ..Setup::default()
+        };
+        let started = tokio::task::block_in_place(|| Kubernetes::start_with(setup));
+        let kubernetes = started.unwrap_or_else(|error| panic!("{error}"));
+        Self::of(Cluster::Real(Box::new(kubernetes))).await
+    }
+
+    async fn of(cluster: Cluster) -> Self {
         let server = Server {
-            door: Door::of(holdfast.site().folder()),
-            processes: vec![holdfast.process()],
+            door: Door::of(cluster.site().folder()),
+            processes: cluster.processes(),
         };
         let mut tasks = Tasks::new(Shutdown::new());
         let clock = Clock::machine();
-        let config = Config::from_kubeconfig(&holdfast.site().kubeconfig()).expect("a kubeconfig");
+        let config = Config::from_kubeconfig(&cluster.site().kubeconfig()).expect("a kubeconfig");
         let client = Client::new(config, tasks.crowd("requests", 16), clock.clone());
         let shared = authority::shared(&client, clock.wall()).await;
         Self {
-            holdfast,
+            cluster,
             server,
             folder: tempfile::tempdir().expect("a folder"),
             authority: Arc::new(shared.expect("an authority")),
@@ -75,7 +112,7 @@ impl Ground {
 
     /// Where the cluster is, and how one gets in.
     pub(crate) fn site(&self) -> &Site {
-        self.holdfast.site()
+        self.cluster.site()
     }
 
     /// The authority of links.

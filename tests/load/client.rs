@@ -34,6 +34,13 @@ impl Door {
     }
 }
 
+impl From<client::Door> for Door {
+    /// Whatever door leads to a server, and whoever comes in by it.
+    fn from(door: client::Door) -> Self {
+        Self(door)
+    }
+}
+
 /// An open connection.
 pub(crate) struct Client(client::Client);
 
