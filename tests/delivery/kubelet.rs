@@ -22,9 +22,7 @@ use crate::world::{CONVERGED, NODES, Plan, World};
 const SOON: Duration = Duration::from_secs(60);
 const NODE: &str = "/api/v1/nodes/node-1";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-1";
-/// What a container sees of the secret, the config map and the token that its pod names, where it
-/// finds the API, and how many authorities it trusts there: the cluster's and the node's.
-const SEES: &str = "secret mapped token 127.0.0.1 2";
+/// Where a container finds its token, and whom it may trust with it.
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// A kubelet beside an agent, and its containers.
@@ -34,6 +32,9 @@ struct Kubelet {
     machine: Machine,
     /// Where containers write that they were started, and what they saw.
     seen: PathBuf,
+    /// What they must see of the secret, the config map and the token that their pod names, of the
+    /// API that they are led to, and of the authorities that they trust: the cluster and the node.
+    sees: String,
 }
 
 impl Kubelet {
@@ -43,7 +44,7 @@ impl Kubelet {
         let seen = folder.join("seen");
         fs::create_dir(&seen).unwrap();
         fs::write(folder.join(SETTINGS), settings().to_string()).unwrap();
-        write_kubeconfig(world);
+        let address = write_kubeconfig(world);
         let machine = Machine::start(folder, &folder.join("logs"));
         let mut program = beside(world, &machine);
         program.start();
@@ -51,6 +52,7 @@ impl Kubelet {
             program,
             machine,
             seen,
+            sees: format!("secret mapped token {address} 2"),
         }
     }
 
@@ -107,7 +109,7 @@ impl Kubelet {
         let what = format!("start {times} of {pod}");
         let look = async || (self.starts(pod).len() == times).then_some(());
         self.until(&what, look).await;
-        assert_eq!(self.starts(pod), vec![SEES; times]);
+        assert_eq!(self.starts(pod), vec![&*self.sees; times]);
     }
 
     /// Kills the container of a pod, and waits until there is another.
@@ -169,8 +171,8 @@ fn beside(world: &World, machine: &Machine) -> Beside {
     program
 }
 
-/// What `holdfast kubeconfig` prints for the kubelet of a node.
-fn write_kubeconfig(world: &World) {
+/// Writes what `holdfast kubeconfig` prints for the kubelet of a node, and gives the address in it.
+fn write_kubeconfig(world: &World) -> String {
     let mut command = Command::new(program::path());
     command.args(["kubeconfig", "--for", "kubelet", "--data-dir"]);
     let said = command.arg(&world.nodes[0].data_dir).output().unwrap();
@@ -180,6 +182,9 @@ fn write_kubeconfig(world: &World) {
     let options = options.write(true).create_new(true).mode(0o600);
     let mut file = options.open(world.path().join(KUBECONFIG)).unwrap();
     file.write_all(&said.stdout).unwrap();
+    let text = String::from_utf8(said.stdout).unwrap();
+    let (_, rest) = text.split_once("server: https://").unwrap();
+    rest.lines().next().unwrap().to_owned()
 }
 
 /// A pod on the node that has a file, a variable and a token from the cluster, and says of each
@@ -188,8 +193,9 @@ fn pod(name: &str, kubelet: &Kubelet) -> Value {
     // Without signs that a server may write in two ways.
     let script = format!(
         "if busybox test -s {ACCOUNT}/token; then SEES=token; fi; \
+         API=$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT; \
          TRUSTS=$(busybox grep -c BEGIN {ACCOUNT}/ca.crt); \
-         echo \"$KEY $(busybox cat /settings/key) $SEES $KUBERNETES_SERVICE_HOST $TRUSTS\" \
+         echo \"$KEY $(busybox cat /settings/key) $SEES $API $TRUSTS\" \
          | busybox tee -a /seen/{name}; \
          exec busybox sleep 1000000"
     );
@@ -263,7 +269,7 @@ async fn running(names: &[&str]) -> (World, Kubelet) {
     let node = &mut world.nodes[0];
     node.extra = ["--register-node=false", "--api-for-pods"]
         .map(str::to_owned)
-        .to_vec();
+        .into();
     node.start();
     node.connected(CONVERGED).await;
     Local::of(node, "kubelet").client().await;

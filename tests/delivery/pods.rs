@@ -1,5 +1,5 @@
-//! Pods are led to the API of their node: a kubelet sees its address and its authority where pods are
-//! given them, and nobody else does.
+//! Pods are led to the API of their node: a kubelet sees its address and its authority where pods
+//! are given them, and nobody else does.
 
 use ::cluster::client::{Door, Protocol};
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Who writes through the API of a node and asks it for the object is not shown what was there before.
+//! Who writes through the API of a node and asks it for the object is not shown what was there
+//! before.
 
 use ::cluster::client::{Answer, Client};
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("object", &[]),
     ("host", &[]),
     ("wire", &["object"]),
-    ("tunnel", &["wire"]),
+    ("tunnel", &["object", "wire"]),
     ("store", &["object", "host"]),
     ("kubeapi", &["object", "host", "store"]),
     (

@@ -455,25 +455,21 @@ impl Reader {
         self.shared.changed.subscribe()
     }
 
-    /// Comes back when the resource has reached `version`. Never, if it never does: the caller has
-    /// a deadline.
+    /// Comes back when the resource has reached `version`.
     pub async fn reached(&self, resource: &Resource, version: &Version) {
-        let mut changed = self.shared.changed.subscribe();
-        while self
-            .version(resource)
-            .is_none_or(|current| current < *version)
-        {
-            if changed.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        }
+        self.until(|reader| reader.version(resource).is_some_and(|now| now >= *version))
+            .await;
     }
 
-    /// Comes back when what is held answers the question completely. Never, if it never does: the
-    /// caller has a deadline.
+    /// Comes back when what is held answers the question completely.
     pub async fn covered(&self, want: &Want) {
+        self.until(|reader| reader.covers(want)).await;
+    }
+
+    /// Comes back when something is so. Never, if it never is: the caller has a deadline.
+    async fn until(&self, is_so: impl Fn(&Self) -> bool) {
         let mut changed = self.shared.changed.subscribe();
-        while !self.covers(want) {
+        while !is_so(self) {
             if changed.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }

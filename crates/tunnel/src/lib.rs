@@ -27,8 +27,8 @@ pub const HTTP: &str = "http";
 
 /// The same with an answer in [`pieces`]. It is understood by who said so when the session began.
 pub const PACKED_HTTP: &str = "http-packed";
-/// The header of a request with the hash of what the node holds of the object that is asked for: the
-/// answer's pieces may be compared with that. It concerns the two ends of the link alone.
+/// The header of a request with the hash of what the node holds of the object that is asked for:
+/// the answer's pieces may be compared with that. It concerns the two ends of the link alone.
 pub const BASE: &str = "holdfast-base";
 
 /// What is asked for over a tube has no host of its own: this one is named.

@@ -1,6 +1,6 @@
-//! What clients on nodes ask for beyond what nodes hold anyway, and what of it they are given: what an
-//! account of a pod on the node may list and watch, as the cluster's rules say. What a node says
-//! counts for nothing beyond that.
+//! What clients on nodes ask for beyond what nodes hold anyway, and what of it they are given: what
+//! an account of a pod on the node may list and watch, as the cluster's rules say. What a node
+//! says counts for nothing beyond that.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub(super) struct Wishes {
     more: Notify,
 }
 
-/// Kinds that change all the time: whoever follows one of them in one place is better off with a watch
-/// of his own than a hub that follows all of it.
+/// Kinds that change all the time: whoever follows one of them in one place is better off with a
+/// watch of his own than a hub that follows all of it.
 const RESTLESS: [(&str, &str); 3] = [
     ("", "events"),
     ("events.k8s.io", "events"),

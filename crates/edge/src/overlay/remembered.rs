@@ -1,6 +1,6 @@
 //! Tokens that the cluster gave to the node's kubelet, for when it cannot be asked. None is ever
-//! made here. They lie on the node's disk, sealed as its secrets are: a kubelet that is started anew
-//! starts no container again without the tokens of its pod.
+//! made here. They lie on the node's disk, sealed as its secrets are: a kubelet that is started
+//! anew starts no container again without the tokens of its pod.
 
 use std::collections::BTreeMap;
 

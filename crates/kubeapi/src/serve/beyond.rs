@@ -353,8 +353,8 @@ fn subject(
     Ok(held.then_some(Subject::held(kind, extent)))
 }
 
-/// Waits a moment for what a pod names, where a kubelet asks for it: it is on its way when the pod is
-/// here. A watch that were passed on instead would end with the link.
+/// Waits a moment for what a pod names, where a kubelet asks for it: it is on its way when the pod
+/// is here. A watch that were passed on instead would end with the link.
 async fn named_has_come(api: &Api, beyond: &dyn Beyond, asked: &Asked, path: &ResourcePath) {
     let named = matches!(
         (&*path.group, &*path.resource),

@@ -1,8 +1,8 @@
-//! What was just written through an API that passes writes on: until it has come back, a client that
-//! asks for the object by name is not shown what was there before.
+//! What was just written through an API that passes writes on: until it has come back, a client
+//! that asks for the object by name is not shown what was there before.
 //!
-//! Lists and watches are not touched by it: an object at a version that what is held has not reached
-//! would hide from a client what came in between.
+//! Lists and watches are not touched by it: an object at a version that what is held has not
+//! reached would hide from a client what came in between.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
