@@ -1,5 +1,5 @@
 //! What clients on the node ask for that no node holds by itself: the hub is told, and carries it
-//! here as far as an account of a pod on the node may have it. What is not used for long goes again.
+//! here as far as an account of a pod on the node may have it. What is not used for long goes.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

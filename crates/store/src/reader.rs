@@ -469,10 +469,8 @@ impl Reader {
     /// Comes back when something is so. Never, if it never is: the caller has a deadline.
     async fn until(&self, is_so: impl Fn(&Self) -> bool) {
         let mut changed = self.shared.changed.subscribe();
-        while !is_so(self) {
-            if changed.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
+        if changed.wait_for(|_| is_so(self)).await.is_err() {
+            std::future::pending::<()>().await;
         }
     }
 
