@@ -218,12 +218,12 @@ impl Writing {
         }
         let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
         let body = body.map_err(|error| broke_off(&*error))?.to_bytes();
-        if let Some((name, version, bytes)) = object(&self.kind, &body) {
-            if get::is_name_held(&api.reader, &self.kind, &name) {
-                let place = (self.kind.stored_as(), name);
-                let state = State::Is(version, bytes);
-                api.written.note(place, state, api.clock.now());
-            }
+        if let Some((name, version, bytes)) = object(&self.kind, &body)
+            && get::is_name_held(&api.reader, &self.kind, &name)
+        {
+            let place = (self.kind.stored_as(), name);
+            let state = State::Is(version, bytes);
+            api.written.note(place, state, api.clock.now());
         }
         Ok(Response::from_parts(head, Payload::full(body)))
     }
