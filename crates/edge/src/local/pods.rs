@@ -28,8 +28,8 @@ impl Leading {
         }
     }
 
-    /// Whether a kubelet that lists or watches this must not be answered by the cluster. A pod may be
-    /// on the node a moment before what it names is, and a watch stays where it began.
+    /// Whether a kubelet that lists or watches this must not be answered by the cluster. A pod may
+    /// be on the node a moment before what it names is, and a watch stays where it began.
     pub(super) fn awaits(path: &ResourcePath, fields: &str) -> bool {
         match (&*path.group, &*path.resource) {
             ("", "services") => true,
