@@ -124,6 +124,11 @@ impl Beyond for Gate {
         }
     }
 
+    fn awaits(&self, user: &User, path: &ResourcePath, fields: &str) -> bool {
+        let leading = self.leading.as_ref().filter(|_| self.is_node(user));
+        leading.is_some() && Leading::awaits(path, fields)
+    }
+
     fn lens(&self, user: &User, kind: &Kind) -> Option<Arc<dyn Lens>> {
         let leading = self.leading.as_ref().filter(|_| self.is_node(user));
         leading.and_then(|leading| leading.lens(kind))

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kubeapi::catalog::Kind;
 use kubeapi::read::Lens;
+use kubeapi::request::ResourcePath;
 use serde_json::{Value, json};
 
 /// What leads pods to the API.
@@ -24,6 +25,16 @@ impl Leading {
         Self {
             service: Arc::new(Service(address)),
             authorities: Arc::new(Authorities(authority)),
+        }
+    }
+
+    /// Whether a kubelet that lists or watches this must not be answered by the cluster. A pod may
+    /// be on the node a moment before what it names is, and a watch stays where it began.
+    pub(super) fn awaits(path: &ResourcePath, fields: &str) -> bool {
+        match (&*path.group, &*path.resource) {
+            ("", "services") => true,
+            ("", "configmaps") => fields == "metadata.name=kube-root-ca.crt",
+            _ => false,
         }
     }
 
@@ -89,6 +100,7 @@ fn named(object: &Bytes, name: &str) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use kubeapi::catalog::Catalog;
+    use kubeapi::request::Target;
 
     use super::*;
 
@@ -119,6 +131,25 @@ mod tests {
         assert_eq!(seen["spec"]["ports"][0]["port"], 10443);
         assert_eq!(seen["spec"]["type"], "ClusterIP");
         assert_eq!(seen["metadata"]["resourceVersion"], "7");
+    }
+
+    #[test]
+    fn what_a_kubelet_sees_otherwise_is_not_asked_of_the_cluster() {
+        let awaits = |path: &str, fields: &str| {
+            let Ok(Target::Resource(path)) = Target::parse(path) else {
+                panic!("{path}");
+            };
+            Leading::awaits(&path, fields)
+        };
+        let own = "metadata.name=kube-root-ca.crt";
+        assert!(awaits("/api/v1/services", "spec.clusterIP!=None"));
+        assert!(awaits("/api/v1/namespaces/a/configmaps", own));
+        assert!(!awaits(
+            "/api/v1/namespaces/a/configmaps",
+            "metadata.name=b"
+        ));
+        assert!(!awaits("/api/v1/namespaces/a/secrets", own));
+        assert!(!awaits("/api/v1/pods", "spec.nodeName=n"));
     }
 
     #[test]

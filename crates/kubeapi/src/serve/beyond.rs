@@ -70,6 +70,11 @@ pub trait Beyond: Send + Sync + 'static {
     fn overlay(&self) -> Option<Arc<dyn Overlay>> {
         None
     }
+    /// Whether a list or a watch with these fields waits until it can be answered here, since the
+    /// caller would see it otherwise there.
+    fn awaits(&self, _: &User, _: &ResourcePath, _fields: &str) -> bool {
+        false
+    }
     /// What a caller sees objects of a kind through, if anything.
     fn lens(&self, _: &User, _: &Kind) -> Option<Arc<dyn Lens>> {
         None
@@ -252,6 +257,12 @@ async fn here(
     }
     named_has_come(api, beyond, &asked, &path).await;
     let Some(subject) = subject(api, beyond, &asked, &path)? else {
+        let lists = asked.method == Method::GET && path.name.is_empty();
+        let fields = asked.query.text("fieldSelector");
+        if lists && beyond.is_open() && beyond.awaits(user, &path, fields) {
+            let message = "this is on its way to the node, and is answered there";
+            return Err(Status::try_again(429, "TooManyRequests", message, 1));
+        }
         return Ok(Found::Nothing);
     };
     let poorer = beyond.is_open() && is_table_of_unknown(&asked, &subject);
