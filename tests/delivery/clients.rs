@@ -66,8 +66,8 @@ impl Stage {
         let token = token(&world, "program", 0).await;
         world.settled(SOON).await;
         let kubeconfig = kubeconfig(&world, "program", &token);
-        // Whom the node does not know yet the cluster answers, which is ahead of the node: a program
-        // that began there and goes on here would be told what was before.
+        // Whom the node does not know yet the cluster answers, which is ahead of the node: a
+        // program that began there and goes on here would be told what was before.
         let known = client(&world, 0, token).await;
         for path in FOLLOWED {
             known.is_answered_here(path, &world.nodes[0]).await;
@@ -83,7 +83,7 @@ impl Stage {
         }
     }
 
-    /// A program on each library that follows what the node holds, and writes to the cluster itself.
+    /// A program on each library that follows what the node holds, and writes to the cluster.
     fn followers(&self, seed: u64) -> Vec<(&'static str, Child)> {
         let seconds = DURING.as_secs().to_string();
         let mut go = Command::new(program("E2E_GO_CLIENTS"));

@@ -36,8 +36,8 @@ const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 /// How long a token from a file is used before the file is looked at again.
 const TOKEN_AGE_MAX: Duration = Duration::from_secs(60);
 
-/// Bytes of somebody else's request that we take before we send them. What is larger goes through as
-/// it comes, and cannot be sent a second time.
+/// Bytes of somebody else's request that we take before we send them. What is larger goes through
+/// as it comes, and cannot be sent a second time.
 const BODY_IN_HAND_MAX: u64 = 64 * 1024;
 
 /// What is sent with a request: bytes that are here, or what somebody else sends us.

@@ -1,7 +1,7 @@
 //! How often the cluster is asked what it has. Rules without I/O.
 //!
-//! Whoever makes a kind wants to use it at once, on nodes too. That nothing changed is said in a few
-//! bytes; what changed goes to all nodes, so after some changes they are told of more together.
+//! Whoever makes a kind wants to use it at once, on nodes too. That nothing changed is said in a
+//! few bytes; what changed goes to all nodes, so after some changes they are told of more together.
 
 use std::time::{Duration, Instant};
 
