@@ -212,6 +212,7 @@ async fn a_client_that_goes_leaves_nothing_open_on_the_node_at_the_hub_or_in_the
 
 /// B20 over HTTP/2: streams that are given up one by one, and connections with all their streams.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes a while: just e2e"]
 async fn streams_that_are_given_up_are_forgotten_with_their_connection_and_without() {
     const STREAMS: usize = 100;
     let world = furnished().await;

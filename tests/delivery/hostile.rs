@@ -258,7 +258,7 @@ async fn refuses_upgrades(siege: &Siege<'_>) {
             "SPDY/3.1",
         ),
         (SERVICES, "websocket"),
-        ("/api/v1/secrets", "h2c"),
+        ("/apis/batch/v1/jobs", "h2c"),
     ] {
         let request = format!(
             "GET {target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: {upgrade}\r\n\

@@ -172,6 +172,7 @@ pub(crate) fn refused(why: NotPassed) -> Status {
             let message = "this node's hub is too old to ask the cluster for it; update the hub";
             Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS)
         }
+        NotPassed::Body(why) => Status::bad_request(format!("the body cannot be read: {why}")),
         NotPassed::Broke(why) => {
             let message = format!("the link broke while the cluster was asked: {why}");
             Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS)
@@ -219,5 +220,11 @@ mod tests {
         );
         let told = refused(NotPassed::Offline { since: None });
         assert!(told.message.contains("since this node started"), "{told}");
+    }
+
+    #[test]
+    fn whose_body_makes_no_sense_is_not_told_to_come_again() {
+        let told = refused(NotPassed::Body("no chunk".to_owned()));
+        assert_eq!((told.code, told.retry_after_seconds()), (400, None));
     }
 }

@@ -91,6 +91,9 @@ pub enum NotPassed {
     /// The hub carries no requests: it is older than this agent. Nothing was done.
     #[error("the hub carries no requests")]
     NotServed,
+    /// Its body broke off, or made no sense, before all of it was here. That is the caller's fault.
+    #[error("{0}")]
+    Body(String),
     /// It broke on the way. The cluster may have done what was asked.
     #[error("{0}")]
     Broke(String),
@@ -103,6 +106,7 @@ impl NotPassed {
             Self::Offline { .. } => "offline",
             Self::Busy => "busy",
             Self::NotServed => "not-served",
+            Self::Body(_) => "body",
             Self::Broke(_) => "broke",
         }
     }
@@ -336,8 +340,15 @@ fn broke(error: &hyper::Error) -> NotPassed {
                 NotPassed::Broke(closed.to_string())
             }
         },
+        None if is_of_body(error) => NotPassed::Body(chain(error)),
         None => NotPassed::Broke(chain(error)),
     }
+}
+
+/// Whether the body that was to be sent is at fault: what its own connection says of it is inside.
+fn is_of_body(error: &hyper::Error) -> bool {
+    let source = std::error::Error::source(error);
+    error.is_user() && source.is_some_and(|source| source.is::<hyper::Error>())
 }
 
 fn offline_since(since: Option<&Timestamp>) -> String {
