@@ -103,7 +103,7 @@ impl<'a> Siege<'a> {
     }
 
     /// So it is, nothing is open any more, it answers, and its link stood.
-    pub(crate) async fn is_over(self, more: u64) {
+    pub(crate) async fn is_over(&self, more: u64) {
         self.is_survived(more);
         let nothing = json!({"connections": 0, "watches": 0});
         let is_so = |status: &Value| status["api"] == nothing && status["tunnels"] == 0;

@@ -86,7 +86,8 @@ impl Stage {
     /// Whoever watches the same now is told the same, and no more.
     async fn tells_again(&self, all: &[Told]) {
         let mut asking = JoinSet::new();
-        for Told { path, events } in all.iter().cloned() {
+        for told in all {
+            let Told { path, events } = told.clone();
             let local = Local::of(&self.world.nodes[0], "kubelet");
             asking.spawn(async move {
                 let path = format!("{path}&timeoutSeconds=1");
