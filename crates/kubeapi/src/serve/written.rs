@@ -259,6 +259,8 @@ fn broke_off(error: &(dyn std::error::Error + Send + Sync)) -> Status {
 
 #[cfg(test)]
 mod tests {
+    use host::Clock;
+
     use super::*;
 
     fn version(number: u64) -> Version {
@@ -281,7 +283,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_shown_until_it_has_come() {
-        let (written, now) = (Written::default(), Instant::now());
+        let (written, now) = (Written::default(), Clock::machine().now());
         let bytes = Bytes::from_static(b"new");
         written.note(maps("a"), State::Is(version(9), bytes.clone()), now);
         assert_eq!(newest(&written, "b", (7, Some(5)), now), Newest::Held);
@@ -295,7 +297,7 @@ mod tests {
 
     #[test]
     fn of_what_was_changed_in_another_way_the_cluster_is_asked_until_something_comes() {
-        let (written, now) = (Written::default(), Instant::now());
+        let (written, now) = (Written::default(), Clock::machine().now());
         written.differs(maps("a"), Some(version(5)), now);
         assert_eq!(newest(&written, "a", (8, Some(5)), now), Newest::Elsewhere);
         assert_eq!(newest(&written, "a", (9, None), now), Newest::Held);
@@ -307,7 +309,7 @@ mod tests {
 
     #[test]
     fn what_was_made_and_deleted_is_not_taken_for_what_is_still_to_come() {
-        let (written, now) = (Written::default(), Instant::now());
+        let (written, now) = (Written::default(), Clock::machine().now());
         written.note(maps("a"), State::Is(version(9), Bytes::new()), now);
         written.differs(maps("a"), None, now);
         for (reached, held) in [(8, None), (9, Some(9)), (10, Some(9))] {
@@ -319,7 +321,7 @@ mod tests {
 
     #[test]
     fn the_last_write_counts_and_there_is_room_for_so_many() {
-        let (written, now) = (Written::default(), Instant::now());
+        let (written, now) = (Written::default(), Clock::machine().now());
         written.note(maps("a"), State::Differs(None), now);
         let is = |number, length| State::Is(version(number), vec![b'x'; length].into());
         written.note(maps("a"), is(7, 3), now);
