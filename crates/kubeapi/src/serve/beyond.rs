@@ -6,14 +6,13 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use object::{ObjectName, Resource};
-use store::{Extent, Range, Want};
+use object::Resource;
+use store::{Extent, Range};
 
 use super::answer::Answer;
 use super::connection::Peer;
@@ -22,14 +21,14 @@ use super::objects::Subject;
 use super::payload::Payload;
 use super::route::{self, Asked, accept, is_watch};
 use super::written::{self, Newest, Writing};
-use super::{Api, identity, objects, papers, paths, schemas, shape};
+use super::{Api, coming, identity, objects, papers, paths, schemas, shape};
 use crate::Status;
 use crate::catalog::Kind;
 use crate::read::{Lens, Overlay, get, list, question};
 use crate::request::{Form, Query, ResourcePath, Shape, Target};
 use crate::who::User;
 use crate::who::impersonate::Wanted;
-use crate::who::user::{LOCAL_ADMINS, as_service_account};
+use crate::who::user::LOCAL_ADMINS;
 
 /// A request on its way to where it is answered.
 pub type Passing<'a> =
@@ -89,9 +88,6 @@ pub enum Name {
     /// The one that is lent to callers who are known here.
     Lent,
 }
-
-/// How long is waited for what a pod names.
-const COMES_WITHIN: Duration = Duration::from_secs(2);
 
 /// What came of a request.
 pub(super) enum Reply {
@@ -255,7 +251,9 @@ async fn here(
     if beyond.is_open() && Form::negotiate(&accept(&asked.headers), false).is_err() {
         return Ok(Found::Nothing);
     }
-    named_has_come(api, beyond, &asked, &path).await;
+    if !coming::has_come(api, beyond, &asked, &path).await {
+        return Ok(Found::Nothing);
+    }
     let Some(subject) = subject(api, beyond, &asked, &path)? else {
         let lists = asked.method == Method::GET && path.name.is_empty();
         let fields = asked.query.text("fieldSelector");
@@ -348,12 +346,11 @@ fn subject(
         Err(status) => return Err(status),
     };
     if reader.covers(&want) {
-        beyond.uses(&want.resource, &narrowed(&want));
-    } else {
-        if is_watch(path, &asked.query) && is_brought(beyond, asked, &want) {
-            let message = "this is being carried to the node; try again in a second";
-            return Err(Status::try_again(429, "TooManyRequests", message, 1));
+        beyond.uses(&want.resource, &coming::narrowed(&want));
+        if beyond.is_open() && coming::is_page_of_elsewhere(api, &want, &asked.query) {
+            return Ok(None);
         }
+    } else {
         want.extent = Extent::Held;
         if !asked.user.belongs_to(LOCAL_ADMINS) || !reader.covers(&want) {
             return Ok(None);
@@ -364,54 +361,8 @@ fn subject(
     Ok(held.then_some(Subject::held(kind, extent)))
 }
 
-/// Waits a moment for what a pod names, where a kubelet asks for it: it is on its way when the pod
-/// is here. A watch that were passed on instead would end with the link.
-async fn named_has_come(api: &Api, beyond: &dyn Beyond, asked: &Asked, path: &ResourcePath) {
-    let named = matches!(
-        (&*path.group, &*path.resource),
-        ("", "secrets" | "configmaps")
-    );
-    let kubelet = asked.user.node().is_some() && beyond.lends_itself_to(&asked.user);
-    let lists = asked.method == Method::GET && path.name.is_empty();
-    if !named || !kubelet || !lists || !beyond.is_open() {
-        return;
-    }
-    let Some(kind) = api.catalog.find(&path.group, &path.version, &path.resource) else {
-        return;
-    };
-    let Ok(want) = question::want(&kind, path, &asked.query) else {
-        return;
-    };
-    if matches!(narrowed(&want), Range::Name(_)) {
-        let comes = api.reader.covered(&want);
-        // What does not come is asked of the cluster.
-        drop(tokio::time::timeout(COMES_WITHIN, comes).await);
-    }
-}
-
-/// Whether what somebody watches comes here. It comes for those alone who watch on their own
-/// account: a person who looks at something would not wait for it.
-fn is_brought(beyond: &dyn Beyond, asked: &Asked, want: &Want) -> bool {
-    let of_account = as_service_account(&asked.user.name).is_some();
-    of_account && beyond.is_open() && beyond.brings(&want.resource, &narrowed(want))
-}
-
-/// The part of a resource that is wanted: one object, where a field says so.
-fn narrowed(want: &Want) -> Range {
-    let namespace = match &want.range {
-        Range::All => "",
-        Range::Namespace(namespace) => namespace,
-        other => return other.clone(),
-    };
-    match want.selector.fields.exact("metadata.name") {
-        // Without a namespace it may be in any.
-        Some(name) if !namespace.is_empty() => Range::Name(ObjectName::new(namespace, name)),
-        _ => want.range.clone(),
-    }
-}
-
 /// Whether the caller may read this here. Who asks in another's name asks the cluster.
-fn may(api: &Api, asked: &Asked, path: &ResourcePath) -> Result<bool, Status> {
+pub(super) fn may(api: &Api, asked: &Asked, path: &ResourcePath) -> Result<bool, Status> {
     if Wanted::from_headers(&asked.headers)?.is_some() {
         return Ok(false);
     }

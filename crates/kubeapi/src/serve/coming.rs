@@ -1,0 +1,101 @@
+//! What is not here yet and is on its way: it is waited for, for a moment. A watch that were passed
+//! on instead would end with the link, and be paid for twice.
+
+use std::time::Duration;
+
+use http::Method;
+use object::ObjectName;
+use store::{Range, Want};
+
+use super::Api;
+use super::beyond::{Beyond, may};
+use super::route::{Asked, is_watch};
+use crate::read::options::{ListOptions, Start, WatchOptions};
+use crate::read::question;
+use crate::request::{Query, ResourcePath};
+use crate::who::user::as_service_account;
+
+/// How long is waited. What did not come by then is asked of the cluster.
+const COMES_WITHIN: Duration = Duration::from_secs(2);
+
+/// Waits for what a request is about, if it is not here and comes. Says whether it is to be looked
+/// for here then: who stands at a version from before it came goes on where that is known.
+pub(super) async fn has_come(
+    api: &Api,
+    beyond: &dyn Beyond,
+    asked: &Asked,
+    path: &ResourcePath,
+) -> bool {
+    if asked.method != Method::GET || !path.name.is_empty() || !beyond.is_open() {
+        return true;
+    }
+    let Some(kind) = api.catalog.find(&path.group, &path.version, &path.resource) else {
+        return true;
+    };
+    let Ok(want) = question::want(&kind, path, &asked.query) else {
+        return true;
+    };
+    let watches = is_watch(path, &asked.query);
+    if api.reader.covers(&want) || !matches!(may(api, asked, path), Ok(true)) {
+        return true;
+    }
+    let comes = is_named(beyond, asked, &want) || (watches && is_brought(beyond, asked, &want));
+    if !comes {
+        return true;
+    }
+    let covered = api.reader.covered(&want);
+    drop(tokio::time::timeout(COMES_WITHIN, covered).await);
+    !watches || !is_from_before(api, &want, &asked.query)
+}
+
+/// Whether a kubelet asks for something that pods name: it is on its way when the pod is here.
+fn is_named(beyond: &dyn Beyond, asked: &Asked, want: &Want) -> bool {
+    let (group, plural) = (want.resource.group(), want.resource.plural());
+    let kind = matches!((group, plural), ("", "secrets" | "configmaps"));
+    let kubelet = asked.user.node().is_some() && beyond.lends_itself_to(&asked.user);
+    kind && kubelet && matches!(narrowed(want), Range::Name(_))
+}
+
+/// Whether what somebody watches comes here. It comes for those alone who watch on their own
+/// account: a person who looks at something would not wait for it.
+fn is_brought(beyond: &dyn Beyond, asked: &Asked, want: &Want) -> bool {
+    let of_account = as_service_account(&asked.user.name).is_some();
+    of_account && beyond.brings(&want.resource, &narrowed(want))
+}
+
+/// Whether a watch goes on from a version that is older than what is held.
+fn is_from_before(api: &Api, want: &Want, query: &Query) -> bool {
+    let Ok(WatchOptions { start, .. }) = WatchOptions::parse(query) else {
+        return false;
+    };
+    let (Start::After(version), Ok(floor)) = (start, api.reader.floor(want)) else {
+        return false;
+    };
+    version < floor
+}
+
+/// Whether a list goes on from a page of a moment that is not known here: the cluster gave it, or
+/// it is too old.
+pub(super) fn is_page_of_elsewhere(api: &Api, want: &Want, query: &Query) -> bool {
+    let token = ListOptions::parse(query).ok();
+    let version = token.and_then(|options| options.token?.version);
+    let (Some(version), Ok(floor)) = (version, api.reader.floor(want)) else {
+        return false;
+    };
+    let reached = api.reader.version(&want.resource);
+    version < floor || reached.is_none_or(|reached| version > reached)
+}
+
+/// The part of a resource that is wanted: one object, where a field says so.
+pub(super) fn narrowed(want: &Want) -> Range {
+    let namespace = match &want.range {
+        Range::All => "",
+        Range::Namespace(namespace) => namespace,
+        other => return other.clone(),
+    };
+    match want.selector.fields.exact("metadata.name") {
+        // Without a namespace it may be in any.
+        Some(name) if !namespace.is_empty() => Range::Name(ObjectName::new(namespace, name)),
+        _ => want.range.clone(),
+    }
+}
