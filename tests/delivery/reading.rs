@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::driver::service;
+use crate::driver::{config_map, service};
 use crate::links::through_a_proxy;
 use crate::local::{Local, json_of, text};
 use crate::proxy::{Flow, Weather};
@@ -146,4 +146,36 @@ async fn what_was_asked_over_a_dead_link_is_refused_once_that_is_noticed() {
     node.connected(CONVERGED).await;
     let asked = local.ask("GET", "/api/v1/secrets", None).await;
     assert_eq!(asked.status, 403, "the cluster says so: {}", text(&asked));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_to_be_newer_than_what_is_held_is_asked_of_the_cluster() {
+    let mut world = World::started(Plan::default()).await;
+    world.settled(CONVERGED).await;
+    let local = Local::of(&world.nodes[0], "admin");
+    // Of another kind: services stay as they are, whatever the cluster's version is.
+    let made = world
+        .driver
+        .create("configmaps", &config_map("a", "b"))
+        .await;
+    let at = made["metadata"]["resourceVersion"].as_str().unwrap();
+    let path = format!("{SERVICES}?resourceVersion={at}");
+    let list = local.get(&path).await;
+    let number = |of: &Value| {
+        of["metadata"]["resourceVersion"]
+            .as_str()?
+            .parse::<u64>()
+            .ok()
+    };
+    assert!(number(&list) >= number(&made), "{list}");
+    world.hubs[0].program.kill();
+    world.nodes[0].alone(CONVERGED).await;
+    let asked = local.ask("GET", &path, None).await;
+    let held = local.get(SERVICES).await;
+    let code = if number(&held) < number(&made) {
+        504
+    } else {
+        200
+    };
+    assert_eq!(asked.status, code, "{held}");
 }

@@ -263,6 +263,9 @@ async fn here(
         }
         return Ok(Found::Nothing);
     };
+    if beyond.is_open() && !coming::is_new_enough(api, &asked, &path).await {
+        return Ok(Found::Nothing);
+    }
     let poorer = beyond.is_open() && is_table_of_unknown(&asked, &subject);
     let reading = Reading {
         asked,

@@ -4,19 +4,22 @@
 use std::time::Duration;
 
 use http::Method;
-use object::ObjectName;
+use object::{ObjectName, Resource};
 use store::{Range, Want};
 
 use super::Api;
 use super::beyond::{Beyond, may};
 use super::route::{Asked, is_watch};
-use crate::read::options::{ListOptions, Start, WatchOptions};
+use crate::read::options::{Freshness, ListOptions, Start, WatchOptions};
 use crate::read::question;
 use crate::request::{Query, ResourcePath};
 use crate::who::user::as_service_account;
 
 /// How long is waited. What did not come by then is asked of the cluster.
 const COMES_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long is waited for a version that was seen elsewhere.
+const REACHED_WITHIN: Duration = Duration::from_secs(1);
 
 /// Waits for what a request is about, if it is not here and comes. Says whether it is to be looked
 /// for here then: who stands at a version from before it came goes on where that is known.
@@ -84,6 +87,23 @@ pub(super) fn is_page_of_elsewhere(api: &Api, want: &Want, query: &Query) -> boo
     };
     let reached = api.reader.version(&want.resource);
     version < floor || reached.is_none_or(|reached| version > reached)
+}
+
+/// Waits until what is held is as new as a list is to be. Says whether it is: a client that was
+/// answered by the cluster before may know more than is here.
+pub(super) async fn is_new_enough(api: &Api, asked: &Asked, path: &ResourcePath) -> bool {
+    if !path.name.is_empty() || is_watch(path, &asked.query) {
+        return true;
+    }
+    let Ok(ListOptions { freshness, .. }) = ListOptions::parse(&asked.query) else {
+        return true;
+    };
+    let (Freshness::AtLeast(version) | Freshness::Exactly(version)) = freshness else {
+        return true;
+    };
+    let resource = Resource::new(&path.group, &path.resource);
+    let reached = api.reader.reached(&resource, &version);
+    tokio::time::timeout(REACHED_WITHIN, reached).await.is_ok()
 }
 
 /// The part of a resource that is wanted: one object, where a field says so.
