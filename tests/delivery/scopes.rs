@@ -12,10 +12,15 @@ use crate::world::{CONVERGED, Plan, World};
 
 const SOON: Duration = Duration::from_secs(60);
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const GROUP: &str = "example.com";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 const ALL_WIDGETS: &str = "/apis/example.com/v1/widgets";
 
-async fn define(world: &World) {
+fn widgets(group: &str) -> String {
+    format!("/apis/{group}/v1/namespaces/default/widgets")
+}
+
+async fn define(world: &World, group: &str) {
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let version = json!({
         "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}
@@ -23,25 +28,29 @@ async fn define(world: &World) {
     let made = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
+        "metadata": {"name": format!("widgets.{group}")},
         "spec": {
-            "group": "example.com", "scope": "Namespaced",
+            "group": group, "scope": "Namespaced",
             "names": {"plural": "widgets", "kind": "Widget"}, "versions": [version]
         }
     });
     world.driver.must("POST", DEFINITIONS, Some(&made)).await;
     let began = Instant::now();
-    while !matches!(world.driver.ask("GET", WIDGETS, None).await, Ok((200, _))) {
+    while !matches!(
+        world.driver.ask("GET", &widgets(group), None).await,
+        Ok((200, _))
+    ) {
         assert!(began.elapsed() < SOON, "the kind is not served");
         sleep(Duration::from_millis(100)).await;
     }
 }
 
-async fn make(world: &World, name: &str) -> Value {
+async fn make(world: &World, group: &str, name: &str) -> Value {
     let widget = json!({
-        "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "size": 1
+        "apiVersion": format!("{group}/v1"), "kind": "Widget", "metadata": {"name": name}, "size": 1
     });
-    world.driver.must("POST", WIDGETS, Some(&widget)).await
+    let path = widgets(group);
+    world.driver.must("POST", &path, Some(&widget)).await
 }
 
 /// Watches until the node itself answers, as informers do.
@@ -65,7 +74,7 @@ async fn is_carried(pod: &Pod, path: &str, node: &Node) {
 /// Whether a node has something of these.
 async fn holds(node: &Node) -> bool {
     let dump = node.dump().await.expect("the agent answers");
-    dump.iter().any(|line| line.contains("widgets.example.com"))
+    dump.iter().any(|line| line.contains("widgets."))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,16 +84,16 @@ async fn what_a_pod_watches_is_carried_to_its_node_as_far_as_its_account_may_see
         ..Plan::default()
     };
     let mut world = World::started(plan).await;
-    define(&world).await;
+    define(&world, GROUP).await;
     let rules = json!([{
         "apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get", "list", "watch"]
     }]);
     bind(&world, &rules).await;
     let here = client(&world, 0, token(&world, "one", 0).await).await;
-    make(&world, "one").await;
+    make(&world, GROUP, "one").await;
     world.settled(CONVERGED).await;
     is_carried(&here, WIDGETS, &world.nodes[0]).await;
-    let made = make(&world, "two").await;
+    let made = make(&world, GROUP, "two").await;
     // Nobody on the other node asked for it.
     assert!(holds(&world.nodes[0]).await && !holds(&world.nodes[1]).await);
     let at = made["metadata"]["resourceVersion"].as_str().unwrap();
@@ -104,7 +113,7 @@ async fn what_a_pod_watches_is_carried_to_its_node_as_far_as_its_account_may_see
     // A hub that remembers nothing is told again, and goes on with it.
     world.hubs[0].start().await;
     world.nodes[0].connected(CONVERGED).await;
-    let made = make(&world, "three").await;
+    let made = make(&world, GROUP, "three").await;
     let at = made["metadata"]["resourceVersion"].as_str().unwrap();
     let before = passed_on(&world.nodes[0]).await;
     let list = here
@@ -121,4 +130,41 @@ async fn what_a_pod_watches_is_carried_to_its_node_as_far_as_its_account_may_see
         sleep(Duration::from_millis(200)).await;
     }
     assert_eq!(here.until(WIDGETS, 403).await.status, 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kinds_of_one_name_are_told_apart_and_one_that_goes_goes_from_the_node() {
+    const OTHER: &str = "other.example";
+    let world = World::started(Plan::default()).await;
+    let rules = json!([{
+        "apiGroups": [GROUP, OTHER], "resources": ["widgets"], "verbs": ["get", "list", "watch"]
+    }]);
+    bind(&world, &rules).await;
+    for (group, name) in [(GROUP, "one"), (OTHER, "two")] {
+        define(&world, group).await;
+        make(&world, group, name).await;
+    }
+    let here = client(&world, 0, token(&world, "one", 0).await).await;
+    world.settled(CONVERGED).await;
+    for (group, name) in [(GROUP, "one"), (OTHER, "two")] {
+        is_carried(&here, &widgets(group), &world.nodes[0]).await;
+        let list = here.until(&widgets(group), 200).await;
+        let names: Vec<String> = listed(&json_of(&list)).into_keys().collect();
+        assert_eq!(names, [name], "{group}");
+    }
+    let gone = format!("{DEFINITIONS}/widgets.{OTHER}");
+    world.driver.must("DELETE", &gone, None).await;
+    here.until(&widgets(OTHER), 404).await;
+    let list = here.until(WIDGETS, 200).await;
+    assert_eq!(listed(&json_of(&list)).len(), 1);
+    let began = Instant::now();
+    let others = async || {
+        let dump = world.nodes[0].dump().await.expect("the agent answers");
+        dump.iter()
+            .any(|line| line.contains("widgets.other.example"))
+    };
+    while others().await {
+        assert!(began.elapsed() < SOON, "it is still there");
+        sleep(Duration::from_millis(200)).await;
+    }
 }
