@@ -14,7 +14,7 @@ use host::listen::Protocol;
 use host::tasks::{Crowd, Place};
 use host::tls;
 use http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, USER_AGENT};
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::{http1, http2};
@@ -328,10 +328,15 @@ impl Shared {
     }
 }
 
-/// A request whose body is here as a whole, if it is small: so it can be sent once more.
+/// A request whose body is here as a whole, if it is small: so it can be sent once more. A read is
+/// answered whatever becomes of its body: that is not waited for.
 async fn in_hand(request: Request<Incoming>) -> Result<Request<Sent>, Error> {
+    let most = match *request.method() {
+        Method::GET | Method::HEAD => 0,
+        _ => BODY_IN_HAND_MAX,
+    };
     let size = request.body().size_hint().exact();
-    if size.is_none_or(|size| size > BODY_IN_HAND_MAX) {
+    if size.is_none_or(|size| size > most) {
         return Ok(request.map(Either::Right));
     }
     let (head, body) = request.into_parts();
