@@ -152,8 +152,16 @@ async fn kinds_of_one_name_are_told_apart_and_one_that_goes_goes_from_the_node()
         let names: Vec<String> = listed(&json_of(&list)).into_keys().collect();
         assert_eq!(names, [name], "{group}");
     }
+    // A watch is told what goes, and ends with its kind.
+    let mut watch = here
+        .local
+        .watch(&format!("{}?watch=1", widgets(OTHER)))
+        .await;
+    assert_eq!(watch.next().await["type"], "ADDED");
     let gone = format!("{DEFINITIONS}/widgets.{OTHER}");
     world.driver.must("DELETE", &gone, None).await;
+    assert_eq!(watch.next().await["type"], "DELETED");
+    assert!(watch.ends_in_order().await);
     here.until(&widgets(OTHER), 404).await;
     let list = here.until(WIDGETS, 200).await;
     assert_eq!(listed(&json_of(&list)).len(), 1);

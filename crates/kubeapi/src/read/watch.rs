@@ -45,11 +45,14 @@ pub struct Watching {
     /// Set once and kept: to set a timer for each event would cost more than the event.
     alarm: Option<(Instant, Signal)>,
     stop: Option<Signal>,
+    /// Says that the kind has gone; nothing once it has said so, or for a kind that stays.
+    gone: Option<Signal>,
+    has_gone: bool,
     over: Option<Over>,
 }
 
 /// Something that will be said once.
-type Signal = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type Signal = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What was there when the watch started, as far as it is not sent yet.
 struct Initial {
@@ -75,6 +78,8 @@ pub struct Surroundings {
     pub spread: f64,
     /// What is shown otherwise than it is stored.
     pub overlay: Option<Arc<dyn Overlay>>,
+    /// Says that the kind has gone, for one that may without a word of the store.
+    pub gone: Option<Signal>,
 }
 
 /// What lies over the objects of a watch, and how much of it was sent.
@@ -178,8 +183,18 @@ pub async fn watch(
         done: false,
         alarm: None,
         stop: None,
+        gone: around.gone,
+        has_gone: false,
         over,
     })))
+}
+
+/// Waits for a signal; for ever if there is none.
+async fn said(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => signal.await,
+        None => std::future::pending().await,
+    }
 }
 
 /// A day: a client may not hold a watch for ever, and arithmetic on time stays small.
@@ -235,7 +250,7 @@ impl Watching {
                 return self.bookmark(&progress, Bookmark::Progress).map(Turn::Send);
             }
         }
-        Ok(if over || self.shutdown.is_triggered() {
+        Ok(if over || self.has_gone || self.shutdown.is_triggered() {
             Turn::End
         } else {
             Turn::Wait
@@ -267,6 +282,7 @@ impl Watching {
             () = self.watch.changed() => {}
             () = alarm => self.alarm = None,
             () = stop => self.stop = None,
+            () = said(self.gone.as_mut()) => (self.gone, self.has_gone) = (None, true),
             () = Over::turned(self.over.as_mut()) => {}
         }
     }

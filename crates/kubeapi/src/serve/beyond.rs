@@ -128,7 +128,10 @@ struct Reading {
 
 impl Reading {
     async fn answer(self, api: &Arc<Api>, peer: &Peer) -> Result<Answer, Status> {
-        objects::read(api, peer, &self.asked, self.subject, &self.path).await
+        let deprecation = self.subject.kind.deprecation();
+        let mut answer = objects::read(api, peer, &self.asked, self.subject, &self.path).await?;
+        answer.warnings.extend(deprecation);
+        Ok(answer)
     }
 }
 

@@ -23,7 +23,7 @@ use crate::custom::scale::ScalePaths;
 use crate::protobuf::{self, Expected};
 use crate::read::encode::Encoder;
 use crate::read::options::{ListOptions, WatchOptions};
-use crate::read::watch::{Begun, Surroundings};
+use crate::read::watch::{Begun, Signal, Surroundings};
 use crate::read::{get, list, question, watch};
 use crate::request::{Form, Query, ResourcePath, Shape};
 use crate::table::Include;
@@ -203,6 +203,7 @@ async fn watching(
         shutdown: api.shutdown.clone(),
         spread: api.spread(),
         overlay: api.overlay(),
+        gone: gone(api, &kind),
     };
     let payload = match watch::watch(&api.reader, encoder, want, &options, around).await? {
         Begun::Ended(event) => Payload::full(event),
@@ -210,6 +211,23 @@ async fn watching(
     };
     peer.look_after(payload.flow());
     Ok(Answer::streamed(200, JSON, payload.holding(pass)))
+}
+
+/// Says when a kind has gone of which only the cluster knows. Others end their watches themselves.
+fn gone(api: &Arc<Api>, kind: &Arc<Kind>) -> Option<Signal> {
+    if !kind.told || kind.custom.is_none() {
+        return None;
+    }
+    let (api, kind) = (api.clone(), kind.clone());
+    Some(Box::pin(async move {
+        let mut ticks = api.reader.ticks();
+        let is_there = || api.catalog.find(&kind.group, &kind.version, &kind.plural);
+        while is_there().is_some() {
+            if ticks.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }))
 }
 
 async fn write(
