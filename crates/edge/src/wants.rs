@@ -18,8 +18,8 @@ use wire::report::statement::{WANTED_MAX, Wanted};
 use crate::keep::Keep;
 use crate::reports::{Hub, Reports};
 
-/// How long a client is told to wait for what it asks for. What did not come by then is not given,
-/// or is too much: the cluster is asked instead.
+/// How long what was asked for is thought to be on its way, so that clients wait a moment for it.
+/// What did not come by then is not given, or is too much: the cluster is asked instead.
 const COMES_WITHIN: Duration = Duration::from_secs(15);
 /// When the hub is asked again for what did not come.
 const ASKED_AGAIN: Duration = Duration::from_secs(600);
