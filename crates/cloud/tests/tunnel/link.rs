@@ -11,9 +11,11 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tunnel::{Board, Caller, HTTP, Tube};
+use tunnel::pieces::{Base, Unpacking};
+use tunnel::{Board, Caller, HTTP, PACKED_HTTP, Tube};
 use wire::frame::Frame;
 use wire::stream::{Limits, Side};
 
@@ -75,8 +77,25 @@ impl Link {
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, hyper::Error> {
-        let tube = TokioIo::new(self.tube(HTTP));
-        let (mut sender, connection) = http1::handshake(tube).await.unwrap();
+        self.send_over(self.tube(HTTP), request).await
+    }
+
+    /// The same, with an answer that comes packed.
+    pub(crate) async fn send_packed(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, hyper::Error> {
+        let tube = self.tube(PACKED_HTTP);
+        let unpacking = Unpacking::new(tube, Base::default());
+        self.send_over(unpacking, request).await
+    }
+
+    async fn send_over(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, hyper::Error> {
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
         self.tasks.lock().spawn(async move {
             drop(connection.with_upgrades().await);
         });

@@ -14,7 +14,9 @@ mod mirror;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use http::Response;
 use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -178,10 +180,17 @@ async fn a_protocol_can_be_changed_and_bytes_go_both_ways() {
     let mirror = Mirror::start().await;
     let link = Link::open(&mirror.tunnels, "n1");
     let headers = [("connection", "Upgrade"), ("upgrade", "echo/1")];
-    let answer = link
-        .send(request("GET", "/echo", &headers, ""))
-        .await
-        .unwrap();
+    let asked = || request("GET", "/echo", &headers, "");
+    echoes(&mirror, link.send(asked()).await.unwrap()).await;
+    echoes(&mirror, link.send_packed(asked()).await.unwrap()).await;
+    // Who asks for what the cluster does not change to is answered as ever.
+    let plain = link.get("/api", &headers).await;
+    assert_eq!(plain.json()["http2"], false);
+    assert!(!plain.headers.contains_key("upgrade"));
+}
+
+/// What is said on a changed connection comes back, to its end.
+async fn echoes(mirror: &Mirror, answer: Response<Incoming>) {
     assert_eq!(answer.status(), 101);
     assert_eq!(answer.headers()["upgrade"], "echo/1");
     let upgraded = hyper::upgrade::on(answer).await.unwrap();
@@ -202,10 +211,6 @@ async fn a_protocol_can_be_changed_and_bytes_go_both_ways() {
     timeout(DEADLINE, read).await.unwrap().unwrap();
     assert_eq!(rest, b"the last");
     mirror.has(0).await;
-    // Who asks for what the cluster does not change to is answered as ever.
-    let plain = link.get("/api", &headers).await;
-    assert_eq!(plain.json()["http2"], false);
-    assert!(!plain.headers.contains_key("upgrade"));
 }
 
 #[tokio::test]
