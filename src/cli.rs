@@ -106,6 +106,9 @@ pub(crate) struct KubeconfigFlags {
     /// Who it is for: admin, who looks after the node, or kubelet, which runs as the node
     #[arg(long = "for", value_enum, default_value_t = Holder::Admin, value_name = "WHO")]
     pub(crate) holder: Holder,
+    /// Write it to this file, for its owner alone, instead of printing it
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Who a kubeconfig is for.
@@ -119,10 +122,10 @@ pub(crate) enum Holder {
 
 const KUBECONFIG_HELP: &str = "\
 Examples:
-  holdfast kubeconfig > config && kubectl --kubeconfig config get pods -A
-  holdfast kubeconfig --for kubelet
+  holdfast kubeconfig --output config && kubectl --kubeconfig config get pods -A
+  holdfast kubeconfig --for kubelet --output /etc/kubernetes/holdfast-kubelet.conf
 
-It holds a key: keep what is printed to yourself. The agent writes it when it starts, to the folder
+It holds a key: keep it to yourself. The agent writes it when it starts, to the folder
 local of its data folder, for its owner alone.";
 
 /// What to do with a configuration file.

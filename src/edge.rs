@@ -146,7 +146,7 @@ Examples:
   holdfast edge --hub hub-a:8443 --hub hub-b:8443      once it has joined
   holdfast status --agent /var/lib/holdfast            how it is doing
   holdfast edge --hub hub-a:8443 --api off             without a Kubernetes API on the node
-  holdfast kubeconfig > config                         for kubectl on the node
+  holdfast kubeconfig --output config                  for kubectl on the node
   curl --unix-socket /var/lib/holdfast/api.sock http://node/api/v1/pods
 
 The agent starts from its disk without any hub, also with an expired certificate.
@@ -329,10 +329,22 @@ impl Life {
         let identity = match self.who {
             Who::Known(identity) => *identity,
             Who::Joins(joining) => {
-                let joined = join_until(&self.home, &joining, &self.clock, &self.shutdown).await;
-                match joined {
-                    Err(Failed::Shutdown) => return Ok(()),
-                    joined => joined?,
+                let (clock, shutdown) = (&self.clock, &self.shutdown);
+                let told = |failed: &Failed| {
+                    let words = format!("not joined yet: {}", host::chain(failed));
+                    self.status.ended("join", &words, clock.wall());
+                };
+                let joined = join_until(&self.home, &joining, clock, shutdown, told).await;
+                match (joined, self.home.identity()) {
+                    (Err(Failed::Shutdown), _) => return Ok(()),
+                    // What it is already it stays.
+                    (Err(Failed::Refused { words, .. }), Ok(Some(held)))
+                        if held.node == joining.node =>
+                    {
+                        warn!(%words, "the token was refused: it goes on as it joined before");
+                        held
+                    }
+                    (joined, _) => joined?,
                 }
             }
         };
@@ -393,7 +405,16 @@ fn machine() -> Machine {
 /// Who the node is: as it joined, or as it joins now.
 fn who(home: &Home, flags: &EdgeFlags, clock: &Clock) -> anyhow::Result<Who> {
     let known = home.identity()?;
-    let token = flags.token_file.as_deref().map(token).transpose()?;
+    let token = match flags.token_file.as_deref().map(token).transpose() {
+        Err(error) if known.is_some() => {
+            warn!(
+                error = format!("{error:#}"),
+                "no token: the node goes on as it joined before"
+            );
+            None
+        }
+        token => token?,
+    };
     let validity = known.as_ref().map(|identity| &identity.validity);
     let joined_with = home.joined_with();
     let plan = plan(
@@ -435,11 +456,13 @@ fn who(home: &Home, flags: &EdgeFlags, clock: &Clock) -> anyhow::Result<Who> {
 }
 
 fn node_name(flags: &EdgeFlags, known: Option<&Identity>) -> anyhow::Result<NodeName> {
-    if let Some(name) = &flags.node {
-        return Ok(name.clone());
-    }
-    if let Some(known) = known {
-        return Ok(known.node.clone());
+    match (&flags.node, known.map(|known| &known.node)) {
+        (Some(name), Some(known)) if name != known => bail!(
+            "this machine joined as {known}, and a node keeps its name: leave out --node, or give \
+             another --data-dir to join as {name}"
+        ),
+        (Some(name), _) | (None, Some(name)) => return Ok(name.clone()),
+        (None, None) => {}
     }
     let host = host::name().context("the host has no name; give --node")?;
     host.parse()

@@ -2,12 +2,12 @@
 
 use anyhow::Context;
 use edge::local::identity::{self, KUBECONFIG_BYTES_MAX};
-use host::files;
+use host::files::{self, Audience};
 
 use crate::cli::{Holder, KubeconfigFlags};
 use crate::failure::{Failure, print};
 
-/// Prints a kubeconfig that the agent has written.
+/// Prints a kubeconfig that the agent has written, or copies it.
 pub(crate) fn run(flags: &KubeconfigFlags) -> Result<(), Failure> {
     let holder = match flags.holder {
         Holder::Admin => identity::Holder::Admin,
@@ -17,5 +17,8 @@ pub(crate) fn run(flags: &KubeconfigFlags) -> Result<(), Failure> {
     let text = files::read_private(&path, KUBECONFIG_BYTES_MAX)
         .context("no kubeconfig; the agent writes it when it starts with its API (--api) on")
         .map_err(Failure::Run)?;
-    print(&String::from_utf8_lossy(&text)).map_err(Failure::run)
+    match &flags.output {
+        Some(file) => files::write(file, &text, Audience::Owner).map_err(Failure::run),
+        None => print(&String::from_utf8_lossy(&text)).map_err(Failure::run),
+    }
 }

@@ -12,9 +12,17 @@ pub(crate) fn run(command: NodeCommand, flags: &ClusterFlags) -> Result<(), Fail
     let said = cluster::ask(flags, async |client, clock| match command {
         NodeCommand::Revoke { name, reason } => {
             revoked::revoke(&client, &name, &reason, clock.wall()).await?;
+            let known = client.get(&format!("/api/v1/nodes/{name}")).await;
+            let doubt = match known {
+                Err(error) if error.status().is_some_and(|status| status.code == 404) => {
+                    "\nThe cluster has no Node of this name: look whether it is the one that you \
+                     mean (`kubectl get nodes`).\n"
+                }
+                _ => "",
+            };
             Ok(format!(
                 "Node {name} is revoked. Hubs cut it off at once. To let it join again:\n\n  \
-                 holdfast token create --node {name}\n"
+                 holdfast token create --node {name}\n{doubt}"
             ))
         }
         NodeCommand::Unrevoke { name } => match revoked::unrevoke(&client, &name).await? {

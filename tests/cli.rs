@@ -367,6 +367,14 @@ fn up_says_so_when_its_folder_or_its_port_is_taken() {
         code == 1 && message.contains("in use by another program"),
         "{code}: {message}"
     );
+    // The hub's port as well, and before a hub is started in vain.
+    let listen = ["--listen", "127.0.0.1:0", "--hub-listen", &address];
+    let words = [&words[..3], &listen].concat();
+    let (code, _, message) = said(&run(&words));
+    assert!(
+        code == 1 && message.contains("--hub-listen") && message.contains("in use"),
+        "{code}: {message}"
+    );
 }
 
 #[test]

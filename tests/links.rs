@@ -101,7 +101,7 @@ impl Stage {
         };
         let home = Home::open(&self.folder.path().join("identity")).unwrap();
         let shutdown = self.tasks.shutdown().clone();
-        let joined = join_until(&home, &joining, &clock, &shutdown)
+        let joined = join_until(&home, &joining, &clock, &shutdown, |_| {})
             .await
             .unwrap();
         let rotation = Rotation::new(home, joined, hubs.clone(), clock.clone());

@@ -31,7 +31,14 @@ pub(super) struct Agent {
     waiting: usize,
     tunnels: usize,
     api: Api,
+    reports: Reports,
     resources: Vec<Held>,
+}
+
+#[derive(Deserialize)]
+struct Reports {
+    waiting: usize,
+    refused: u64,
 }
 
 #[derive(Deserialize)]
@@ -116,6 +123,8 @@ fn facts(agent: &Agent, now: Timestamp) -> Vec<Vec<String>> {
         "{connections} connections, {watches} watches, {} requests to the cluster under way",
         agent.tunnels
     );
+    let Reports { waiting, refused } = agent.reports;
+    let reports = format!("{waiting} wait for the cluster, {refused} refused");
     let told = |total, classes| format!("{} ({})", bytes(total), by_class(classes));
     [
         ("session", agent.session.map(|number| number.to_string())),
@@ -124,6 +133,7 @@ fn facts(agent: &Agent, now: Timestamp) -> Vec<Vec<String>> {
         ("certificate", certificate),
         ("deliveries", Some(deliveries)),
         ("api", Some(api)),
+        ("reports", Some(reports)),
         ("sent", Some(told(agent.sent_bytes, &agent.sent_by_class))),
         (
             "received",

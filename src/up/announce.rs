@@ -40,7 +40,7 @@ Agents run on {}. How they are doing, and what one of them holds on its disk:
 
 Each has a Kubernetes API of its own, which goes on without the hub:
 
-  holdfast kubeconfig --data-dir {home} > {name}.kubeconfig
+  holdfast kubeconfig --data-dir {home} --output {name}.kubeconfig
   kubectl --kubeconfig {name}.kubeconfig get services -A
 ",
             names.join(", ")

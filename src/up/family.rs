@@ -13,6 +13,7 @@ use cloud::join::token::{self, Bound};
 use cloud::record;
 use host::child::Child;
 use host::files::{self, Audience};
+use host::listen::Reserved;
 use host::pki::Pin;
 use host::{Clock, Tasks, glass};
 use jiff::SignedDuration;
@@ -48,6 +49,8 @@ pub(crate) struct Node {
 impl Family {
     /// Starts the hub, waits until it is there, and starts the agents.
     pub(crate) async fn start(self, tasks: &mut Tasks, clock: &Clock) -> anyhow::Result<Vec<Node>> {
+        // Whoever has the port is named now, and not in the log of a hub that starts in vain.
+        drop(Reserved::bind(self.hub_listen).context("the hub's port (--hub-listen)")?);
         let program = std::env::current_exe().context("where this program is")?;
         let run_dir = self.data_dir.join("run");
         files::create_dir(&run_dir)?;

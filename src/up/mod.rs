@@ -90,11 +90,17 @@ async fn cluster(settings: Settings) -> anyhow::Result<()> {
         hub_listen,
         nodes,
     };
-    let nodes = match nodes {
-        0 => Vec::new(),
-        _ => family.start(&mut tasks, &clock).await?,
+    let started = match nodes {
+        0 => Some(Vec::new()),
+        _ => tokio::select! {
+            started = family.start(&mut tasks, &clock) => Some(started?),
+            _ = signals.next() => None,
+        },
     };
-    announce::ready(address, &kubeconfig, &nodes)?;
+    match started {
+        Some(nodes) => announce::ready(address, &kubeconfig, &nodes)?,
+        None => shutdown.trigger(),
+    }
     tokio::select! {
         joined = tasks.join(grace) => joined?,
         () = told_twice(&mut signals, &shutdown) => bail!("stopped at once, as asked"),

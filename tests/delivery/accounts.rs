@@ -20,7 +20,7 @@ const SLICES: &str = "/apis/discovery.k8s.io/v1/endpointslices";
 /// A client that has nothing but a token.
 pub(crate) struct Pod {
     pub(crate) local: Local,
-    door: Door,
+    pub(crate) door: Door,
 }
 
 impl Pod {
@@ -99,6 +99,16 @@ pub(crate) async fn token(world: &World, name: &str, node: usize) -> String {
     });
     let path = collection("serviceaccounts/proxy/token");
     let given: Value = driver.must("POST", &path, Some(&asked)).await;
+    given["status"]["token"].as_str().unwrap().to_owned()
+}
+
+/// A token of that account that is of no pod: only the cluster knows whose it is.
+pub(crate) async fn token_of_nobody(world: &World) -> String {
+    let asked = json!({
+        "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}
+    });
+    let path = collection("serviceaccounts/proxy/token");
+    let given: Value = world.driver.must("POST", &path, Some(&asked)).await;
     given["status"]["token"].as_str().unwrap().to_owned()
 }
 

@@ -161,3 +161,40 @@ async fn of_two_agents_with_one_identity_the_newest_session_counts_and_both_hold
         .await;
     world.settled(CONVERGED).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_has_joined_needs_no_token_and_keeps_its_name() {
+    let mut world = furnished().await;
+    let kubeconfig = world.kubeconfig();
+    let node = &mut world.nodes[0];
+    let used = node.token.clone();
+    let write = |text: &str| {
+        fs::write(&used, text).unwrap();
+        fs::set_permissions(&used, fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    fs::remove_file(&used).unwrap();
+    node.restart();
+    node.connected(CONVERGED).await;
+    write("no token\n");
+    node.restart();
+    node.connected(CONVERGED).await;
+    // A new one that the hub does not take.
+    node.invite(&kubeconfig);
+    let token = fs::read_to_string(&used).unwrap();
+    let (rest, last) = token.trim_end().split_at(token.trim_end().len() - 1);
+    write(&format!("{rest}{}\n", if last == "a" { "b" } else { "a" }));
+    node.restart();
+    node.connected(CONVERGED).await;
+    assert!(node.program.log().contains("the token was refused"));
+    world.settled(SOON).await;
+    // Another name is not taken for its own.
+    let node = &mut world.nodes[0];
+    node.program.kill();
+    let (program, folder) = (crate::program::path(), node.data_dir.to_str().unwrap());
+    let mut command = std::process::Command::new(program);
+    command.args(["edge", "--hub", &node.hubs[0], "--data-dir", folder]);
+    let said = command.args(["--node", "other"]).output().unwrap();
+    let complaint = String::from_utf8_lossy(&said.stderr);
+    assert!(!said.status.success());
+    assert!(complaint.contains("joined as node-1"), "{complaint}");
+}

@@ -19,14 +19,14 @@ const SOON: Duration = Duration::from_secs(20);
 const TOLD_WITHIN: Duration = Duration::from_secs(30);
 
 /// kubectl with the kubeconfig of a node.
-struct Kubectl {
+pub(crate) struct Kubectl {
     program: PathBuf,
-    kubeconfig: PathBuf,
+    pub(crate) kubeconfig: PathBuf,
     home: PathBuf,
 }
 
 impl Kubectl {
-    fn of(world: &World) -> Self {
+    pub(crate) fn of(world: &World) -> Self {
         let program = Program::Kubectl.built();
         let home = world.path().join("home");
         std::fs::create_dir_all(&home).unwrap();
@@ -37,7 +37,7 @@ impl Kubectl {
         }
     }
 
-    fn command(&self, line: &str) -> Command {
+    pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(&self.program);
         command
             .args(line.split(' '))
@@ -48,7 +48,7 @@ impl Kubectl {
     }
 
     /// It must succeed. Gives what it printed.
-    fn ok(&self, line: &str) -> String {
+    pub(crate) fn ok(&self, line: &str) -> String {
         let said = self.command(line).output().unwrap();
         let complaint = String::from_utf8_lossy(&said.stderr);
         assert!(said.status.success(), "kubectl {line}: {complaint}");
@@ -56,7 +56,7 @@ impl Kubectl {
     }
 
     /// It must fail. Gives what it complained of.
-    fn fails(&self, line: &str) -> String {
+    pub(crate) fn fails(&self, line: &str) -> String {
         let began = Instant::now();
         let said = self.command(line).output().unwrap();
         let complaint = String::from_utf8(said.stderr).unwrap();

@@ -2,8 +2,8 @@
 //! go on and are started again without a link, and are told of once it is back.
 
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -20,13 +20,15 @@ use crate::program;
 use crate::world::{CONVERGED, NODES, Plan, World};
 
 const SOON: Duration = Duration::from_secs(60);
+/// How long a kubelet's lease lasts.
+const LASTS: Duration = Duration::from_secs(40);
 const NODE: &str = "/api/v1/nodes/node-1";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-1";
 /// Where a container finds its token, and whom it may trust with it.
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// A kubelet beside an agent, and its containers.
-struct Kubelet {
+pub(crate) struct Kubelet {
     /// Ends before what it runs on.
     program: Beside,
     machine: Machine,
@@ -34,7 +36,7 @@ struct Kubelet {
     seen: PathBuf,
     /// What they must see of the secret, the config map and the token that their pod names, of the
     /// API that they are led to, and of the authorities that they trust: the cluster and the node.
-    sees: String,
+    pub(crate) sees: String,
 }
 
 impl Kubelet {
@@ -43,7 +45,7 @@ impl Kubelet {
         let folder = world.path();
         let seen = folder.join("seen");
         fs::create_dir(&seen).unwrap();
-        fs::write(folder.join(SETTINGS), settings().to_string()).unwrap();
+        fs::write(folder.join(SETTINGS), settings(world).to_string()).unwrap();
         let address = write_kubeconfig(world);
         let machine = Machine::start(folder, &folder.join("logs"));
         let mut program = beside(world, &machine);
@@ -136,7 +138,8 @@ impl Kubelet {
 }
 
 /// What a kubelet needs to be told on any machine, and what it may not have on a small one.
-fn settings() -> Value {
+fn settings(world: &World) -> Value {
+    let authority = world.site().folder().join("pki/ca.crt");
     json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -146,14 +149,36 @@ fn settings() -> Value {
         "enforceNodeAllocatable": [],
         "failCgroupV1": false,
         "failSwapOn": false,
-        // Nobody asks it anything, and no port is taken.
-        "enableServer": false,
+        // The API asks it there for logs and commands. Who asks is known by the cluster's
+        // authority, and whether he may is asked of the API, as kubeadm has it.
+        "address": own_address().to_string(),
+        "port": free_port(),
         "healthzPort": 0,
+        "authentication": {
+            "anonymous": {"enabled": false},
+            "webhook": {"enabled": true},
+            "x509": {"clientCAFile": authority}
+        },
+        "authorization": {"mode": "Webhook"},
         "volumePluginDir": "/var/lib/kubelet/plugins",
         // However full the machine is, nothing is put out.
         "evictionHard": {"memory.available": "0%", "nodefs.available": "0%",
             "nodefs.inodesFree": "0%", "imagefs.available": "0%"},
     })
+}
+
+/// Where this machine is found, and its kubelet says that it is: by its way to elsewhere. Nothing
+/// is sent there.
+fn own_address() -> IpAddr {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    let way = socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9));
+    way.expect("a kubelet needs a machine that has an address");
+    socket.local_addr().unwrap().ip()
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((own_address(), 0)).unwrap();
+    listener.local_addr().unwrap().port()
 }
 
 const SETTINGS: &str = "kubelet.json";
@@ -171,18 +196,18 @@ fn beside(world: &World, machine: &Machine) -> Beside {
     program
 }
 
-/// Writes what `holdfast kubeconfig` prints for the kubelet of a node, and gives the address in it.
+/// Has `holdfast kubeconfig` write one for the kubelet of a node, and gives the address in it.
 fn write_kubeconfig(world: &World) -> String {
+    let file = world.path().join(KUBECONFIG);
     let mut command = Command::new(program::path());
     command.args(["kubeconfig", "--for", "kubelet", "--data-dir"]);
-    let said = command.arg(&world.nodes[0].data_dir).output().unwrap();
+    command.arg(&world.nodes[0].data_dir);
+    let said = command.arg("--output").arg(&file).output().unwrap();
     let complaint = String::from_utf8_lossy(&said.stderr);
     assert!(said.status.success(), "holdfast kubeconfig: {complaint}");
-    let mut options = fs::OpenOptions::new();
-    let options = options.write(true).create_new(true).mode(0o600);
-    let mut file = options.open(world.path().join(KUBECONFIG)).unwrap();
-    file.write_all(&said.stdout).unwrap();
-    let text = String::from_utf8(said.stdout).unwrap();
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let text = fs::read_to_string(file).unwrap();
     let (_, rest) = text.split_once("server: https://").unwrap();
     rest.lines().next().unwrap().to_owned()
 }
@@ -264,7 +289,7 @@ async fn is_gone(kubelet: &Kubelet, world: &World, pod: &str) {
 }
 
 /// A node that its kubelet registers, with these pods, which run.
-async fn running(names: &[&str]) -> (World, Kubelet) {
+pub(crate) async fn running(names: &[&str]) -> (World, Kubelet) {
     let mut world = World::new(Plan::default()).await;
     let node = &mut world.nodes[0];
     node.extra = ["--register-node=false", "--api-for-pods"]
@@ -326,6 +351,39 @@ async fn a_kubelet_runs_pods_starts_them_again_without_a_link_and_tells_of_it_af
     assert_eq!(kubelet.container("two").await, two);
     world.settled(SOON).await;
     kubelet.has_no_complaint(&world);
+}
+
+/// The hub lets the lease of a kubelet run out that has stopped, so that the cluster takes the node
+/// for lost though its agent is there; and renews it again for one that is back.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs root, containerd and a Go toolchain: just e2e"]
+async fn a_kubelet_that_stops_is_reported_as_stopped_and_one_that_is_back_as_alive() {
+    let (world, mut kubelet) = running(&["one"]).await;
+    let one = kubelet.container("one").await;
+    kubelet.program.running = None;
+    let stopped = Instant::now();
+    let renewed = async || {
+        let lease = world.driver.must("GET", LEASE, None).await;
+        lease["spec"]["renewTime"].clone()
+    };
+    let (mut last, mut since, mut times) = (renewed().await, Instant::now(), 0);
+    while since.elapsed() < LASTS {
+        assert!(stopped.elapsed() < CONVERGED, "it is renewed for nobody");
+        sleep(Duration::from_millis(500)).await;
+        let now = renewed().await;
+        if now != last {
+            (last, since, times) = (now, Instant::now(), times + 1);
+        }
+    }
+    // It was not given up at once: a kubelet that is restarted must not be missed.
+    assert!(
+        times > 0,
+        "nothing was renewed for a kubelet that was just there"
+    );
+    world.nodes[0].connected(SOON).await;
+    kubelet.program.start();
+    is_renewed(&kubelet, &world).await;
+    assert_eq!(kubelet.container("one").await, one);
 }
 
 #[tokio::test(flavor = "multi_thread")]

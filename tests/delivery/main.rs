@@ -43,6 +43,7 @@ mod local; //    the Kubernetes API of a node
 mod pods; //     pods that are led to the API of their node
 mod written; //  what was written through a node and is read there
 mod watching; // the conformance cases of watches, on a node
+mod remembering; // versions that are too old, initial events, bookmarks
 mod watchers; // many watchers on a node: in a storm, slow, and what they cost
 mod reading; //  pages, and answers over a dead link
 mod going; //    clients of a node that go
@@ -53,9 +54,12 @@ mod accounts; // what pods on a node may read there
 mod kubectl; //  what people type on a node
 mod components; // programs of Kubernetes on a node
 mod kubelet; //  the program that runs pods on a node
+mod sharing; //  deliveries beside large answers, on one slow link
+mod inside; //   logs, commands and ports of pods
 mod clients; //  programs that follow a node's API while everything fails
 mod discovery; // what a cluster says of itself, on a node
 mod offline; //  what is written on a node without a link
+mod protobuf; // the same in protobuf
 mod socket; //   the same API on a socket
 mod secrets; //  Secrets on the disk of a node
 mod limits; //   processes that may not have what they ask for

@@ -15,7 +15,7 @@ pub(crate) struct Node {
     pub(crate) name: &'static str,
     pub(crate) program: Program,
     pub(crate) data_dir: PathBuf,
-    token: PathBuf,
+    pub(crate) token: PathBuf,
     pin: String,
     /// Where it looks for hubs.
     pub(crate) hubs: Vec<String>,

@@ -13,7 +13,7 @@ use crate::world::{CONVERGED, NODES, Plan, World};
 
 const SOON: Duration = Duration::from_secs(30);
 const NODE: &str = "/api/v1/nodes/node-1";
-const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 
 /// A strategic merge patch, as kubelets send them.
 async fn patch(local: &Local, path: &str, patch: &Value) -> Answer {
@@ -30,7 +30,7 @@ async fn patched(local: &Local, path: &str, change: &Value) -> Value {
 }
 
 /// Waits until something is so.
-async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(found) = look().await {

@@ -163,6 +163,7 @@ async fn both_ends_count_the_same_bytes_and_deliveries() {
             "connected to hub-a",
             "over websocket",
             "0 wait for the disk",
+            "0 wait for the cluster",
         ],
         SOON,
     )
@@ -198,4 +199,23 @@ async fn both_ends_count_the_same_bytes_and_deliveries() {
         assert!(began.elapsed() < SOON, "{pairs:?}\n{hub}\n{agent}");
         sleep(Duration::from_millis(100)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_cannot_join_says_why() {
+    let mut world = World::new(Plan::default()).await;
+    let node = &mut world.nodes[0];
+    // Nobody listens on the first port.
+    node.hubs = vec!["127.0.0.1:1".to_owned()];
+    node.start();
+    let folder = node.data_dir.clone();
+    let troubled = |status: &Value| !status["trouble"].is_null();
+    node.until(SOON, "a word of it", troubled).await;
+    read(
+        &world,
+        &["--agent", folder.to_str().unwrap()],
+        &["without a hub", "not joined yet: ", "refused"],
+        SOON,
+    )
+    .await;
 }

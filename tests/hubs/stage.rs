@@ -192,7 +192,7 @@ impl Stage {
             token: self.token(&node, clock).await,
             pin: self.pin(clock).await,
         };
-        let joined = join_until(&home, &joining, clock, &Shutdown::new()).await;
+        let joined = join_until(&home, &joining, clock, &Shutdown::new(), |_| {}).await;
         Rotation::new(home, joined.unwrap(), hubs.to_vec(), clock.clone())
     }
 

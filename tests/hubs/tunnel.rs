@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use edge::tunnel::NotPassed;
+use edge::tunnel::{NotPassed, Whose};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::{Request, Response};
@@ -21,7 +21,7 @@ fn request(method: &str, path: &str, body: &str) -> Request<Full<Bytes>> {
 }
 
 async fn asked(node: &Node, request: Request<Full<Bytes>>) -> Result<(u16, Value), NotPassed> {
-    let answer = timeout(DEADLINE, node.tunnel.pass(request)).await;
+    let answer = timeout(DEADLINE, node.tunnel.pass(request, Whose::Node)).await;
     let answer: Response<Incoming> = answer.expect("an answer in time")?;
     let code = answer.status().as_u16();
     let body = answer.into_body().collect().await.unwrap().to_bytes();
@@ -77,7 +77,9 @@ async fn a_node_asks_the_cluster_in_its_own_name_as_long_as_there_is_a_hub() {
     assert_eq!((code, &secrets["reason"]), (403, &json!("Forbidden")));
 
     let watch = request("GET", &format!("{PODS}&watch=true"), "");
-    let watch = timeout(DEADLINE, node.tunnel.pass(watch)).await.unwrap();
+    let watch = timeout(DEADLINE, node.tunnel.pass(watch, Whose::Node))
+        .await
+        .unwrap();
     let mut watch = watch.unwrap().into_body();
     pod(&stage, "first").await;
     hears_of(&mut watch, "first").await;
@@ -119,7 +121,9 @@ async fn deliveries_go_on_beside_answers_that_nobody_reads() {
     for _ in 0..20 {
         // More than a window, and nobody reads it.
         let schemas = request("GET", "/openapi/v2", "");
-        let answer = timeout(DEADLINE, node.tunnel.pass(schemas)).await.unwrap();
+        let answer = timeout(DEADLINE, node.tunnel.pass(schemas, Whose::Node))
+            .await
+            .unwrap();
         stuck.push(answer.unwrap());
     }
     pod(&stage, "first").await;

@@ -171,7 +171,7 @@ async fn a_node_joins_is_revoked_and_comes_back() {
 /// yet, or the second of the revocation may not be over.
 async fn join_soon(home: &Home, joining: &Joining, clock: &Clock) -> Identity {
     let never = Shutdown::new();
-    let joined = join_until(home, joining, clock, &never);
+    let joined = join_until(home, joining, clock, &never, |_| {});
     let within = Duration::from_secs(60);
     let joined = tokio::time::timeout(within, joined).await.expect("in time");
     joined.unwrap()

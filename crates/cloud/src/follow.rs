@@ -89,11 +89,9 @@ impl Follow {
     }
 
     async fn until_inputs_are_known(&self) {
-        while !self.hub.inputs_are_known() {
-            tokio::select! {
-                () = self.hub.learns() => {}
-                () = self.shutdown.triggered() => return,
-            }
+        tokio::select! {
+            () = self.hub.until_inputs_are_known() => {}
+            () = self.shutdown.triggered() => {}
         }
     }
 
@@ -117,10 +115,12 @@ impl Follow {
                 }
                 Ok(None) => {
                     self.hub.serves(resource, false);
-                    if !told {
+                    if !told && self.hub.shares(resource) {
+                        warn!(%resource, "the cluster does not have what is to be shared");
+                    } else if !told {
                         info!(%resource, "the cluster does not have this resource");
-                        told = true;
                     }
+                    told = true;
                     LOOK_AGAIN
                 }
                 Err(error) => {

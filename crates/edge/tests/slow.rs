@@ -9,7 +9,7 @@ use bytes::Bytes;
 use edge::keep::Keep;
 use edge::status::Status;
 use edge::talk::Talk;
-use edge::tunnel::{NotPassed, REQUESTS_MAX, Tunnel};
+use edge::tunnel::{NotPassed, REQUESTS_MAX, Tunnel, Whose};
 use host::websocket::{Received, Role, Socket};
 use host::{Clock, Shutdown, Tasks, Times};
 use http_body_util::Empty;
@@ -144,7 +144,10 @@ async fn while_a_caller_waits_for_an_answer_a_dead_link_is_noticed_within_ten_se
         }
         let began = times.now();
         let request = http::Request::get("/version").body(Empty::<Bytes>::new());
-        let broke = tunnel.pass(request.unwrap()).await.unwrap_err();
+        let broke = tunnel
+            .pass(request.unwrap(), Whose::Node)
+            .await
+            .unwrap_err();
         assert!(matches!(broke, NotPassed::Broke(_)), "{broke}");
         times.now() - began
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use edge::tunnel::{Answers, REQUESTS_MAX, Tunnel};
+use edge::tunnel::{Answers, REQUESTS_MAX, Tunnel, Whose};
 use host::{Clock, Shutdown, Tasks, Times};
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -96,7 +96,7 @@ async fn serve_locally(tunnel: Tunnel, stream: DuplexStream) {
         let tunnel = tunnel.clone();
         async move {
             let near = hyper::upgrade::on(&mut request);
-            let mut answer = tunnel.pass(request).await.unwrap();
+            let mut answer = tunnel.pass(request, Whose::Node).await.unwrap();
             if answer.status() == 101 {
                 let far = hyper::upgrade::on(&mut answer);
                 tunnel.splice(near, far).unwrap();

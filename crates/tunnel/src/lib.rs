@@ -30,6 +30,10 @@ pub const PACKED_HTTP: &str = "http-packed";
 /// The header of a request with the hash of what the node holds of the object that is asked for:
 /// the answer's pieces may be compared with that. It concerns the two ends of the link alone.
 pub const BASE: &str = "holdfast-base";
+/// Bytes of an object that an answer is compared with. Of a larger one the node does not say that
+/// it has it, and the hub does not look: both would hold it until the last of the answer was taken.
+/// Its answer goes packed by itself.
+pub const BASE_BYTES_MAX: usize = 128 * 1024;
 
 /// What is asked for over a tube has no host of its own: this one is named.
 pub const HOST: &str = "cluster";

@@ -200,6 +200,8 @@ impl Rooms {
             .arg(self.file_flag("client-ca-file", "ca.crt"))
             .arg(self.file_flag("tls-cert-file", "serving.crt"))
             .arg(self.file_flag("tls-private-key-file", "serving.key"))
+            .arg(self.file_flag("kubelet-client-certificate", "kubelet-client.crt"))
+            .arg(self.file_flag("kubelet-client-key", "kubelet-client.key"))
             .arg(self.file_flag("service-account-key-file", "service-account.pub"))
             .arg(self.file_flag("service-account-signing-key-file", "service-account.key"))
             .args(API_FLAGS);
@@ -247,6 +249,12 @@ impl Rooms {
             ips: vec![Ipv4Addr::LOCALHOST.into()],
         };
         pki.credential("serving", &site.authority()?, &wanted)?;
+        // As kubeadm makes it: whom kubelets see when the API asks them.
+        let wanted = Wanted::Client {
+            user: "kube-apiserver-kubelet-client".to_owned(),
+            groups: vec!["system:masters".to_owned()],
+        };
+        pki.credential("kubelet-client", &site.authority()?, &wanted)?;
         let key = pki.signing_key("service-account")?;
         let key = KeyPair::try_from(key.secret_pkcs8_der()).map_err(host::pki::Error::Make)?;
         let path = self.0.join("pki/service-account.pub");
@@ -271,8 +279,9 @@ const PORT_TRIES_MAX: u32 = 3;
 
 /// What a usual cluster has, and the ranges that `holdfast up` has by default. The endpoints of the
 /// API itself are left out: a loopback address may not be one.
-const API_FLAGS: [&str; 8] = [
+const API_FLAGS: [&str; 9] = [
     "--authorization-mode=Node,RBAC",
+    "--kubelet-preferred-address-types=InternalIP,ExternalIP,Hostname",
     "--enable-admission-plugins=NodeRestriction",
     "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
     "--service-cluster-ip-range=10.96.0.0/12,fd00:10:96::/112",

@@ -39,6 +39,10 @@ const TOKEN_AGE_MAX: Duration = Duration::from_secs(60);
 /// Bytes of somebody else's request that we take before we send them. What is larger goes through
 /// as it comes, and cannot be sent a second time.
 const BODY_IN_HAND_MAX: u64 = 64 * 1024;
+/// How long they may take, and a second more for so many of them: that much gets through the
+/// slowest links. Then the request is given up; nothing of it was sent.
+const IN_HAND_TIME_MAX: Duration = Duration::from_secs(40);
+const BYTES_PER_SECOND: u64 = 1024;
 
 /// What is sent with a request: bytes that are here, or what somebody else sends us.
 pub(super) type Sent = Either<Full<Bytes>, Incoming>;
@@ -149,7 +153,8 @@ impl Client {
     /// Whoever calls has seen to it that its headers are fit to be sent in our name. Which program
     /// asks is his to say: the cluster writes down who wrote what by that.
     pub async fn pass(&self, request: Request<Incoming>) -> Result<Response<Incoming>, Error> {
-        self.send_as_is(in_hand(request).await?).await
+        self.send_as_is(in_hand(request, &self.shared.clock).await?)
+            .await
     }
 
     /// The same for one that wants to speak another protocol on its connection from then on: it
@@ -267,7 +272,7 @@ impl Shared {
 
     fn place(&self) -> Result<Place, Error> {
         let place = self.crowd.place();
-        place.ok_or_else(|| Error::unreachable("too many requests are open"))
+        place.ok_or_else(|| Error::not_sent("too many requests are open", None))
     }
 
     async fn dial(&self, protocols: &[&[u8]]) -> Result<Secure, Error> {
@@ -276,7 +281,7 @@ impl Shared {
         let dialled = dial::secure(&server.address, server.name.clone(), tls, CONNECT_TIME_MAX);
         dialled
             .await
-            .map_err(|error| Error::failed("cannot connect", error))
+            .map_err(|error| Error::not_sent("cannot connect", Box::from(error)))
     }
 
     async fn shared(
@@ -293,8 +298,8 @@ impl Shared {
             .initial_stream_window_size(self.windows.stream)
             .initial_connection_window_size(self.windows.connection);
         let handshake = builder.handshake(TokioIo::new(stream)).await;
-        let (sender, connection) =
-            handshake.map_err(|error| Error::failed("the server speaks no HTTP/2", error))?;
+        let (sender, connection) = handshake
+            .map_err(|error| Error::not_sent("the server speaks no HTTP/2", Box::from(error)))?;
         place.spawn(async move {
             if let Err(error) = connection.await {
                 debug!(%error, "connection to the cluster ended");
@@ -309,8 +314,8 @@ impl Shared {
         place: Place,
     ) -> Result<http1::SendRequest<Sent>, Error> {
         let handshake = http1::handshake(TokioIo::new(stream)).await;
-        let (sender, connection) =
-            handshake.map_err(|error| Error::failed("the server speaks no HTTP", error))?;
+        let (sender, connection) = handshake
+            .map_err(|error| Error::not_sent("the server speaks no HTTP", Box::from(error)))?;
         place.spawn(async move {
             if let Err(error) = connection.with_upgrades().await {
                 debug!(%error, "connection to the cluster ended");
@@ -330,18 +335,25 @@ impl Shared {
 
 /// A request whose body is here as a whole, if it is small: so it can be sent once more. A read is
 /// answered whatever becomes of its body: that is not waited for.
-async fn in_hand(request: Request<Incoming>) -> Result<Request<Sent>, Error> {
+async fn in_hand(request: Request<Incoming>, clock: &Clock) -> Result<Request<Sent>, Error> {
     let most = match *request.method() {
         Method::GET | Method::HEAD => 0,
         _ => BODY_IN_HAND_MAX,
     };
     let size = request.body().size_hint().exact();
-    if size.is_none_or(|size| size > most) {
+    let Some(size) = size.filter(|size| *size <= most) else {
         return Ok(request.map(Either::Right));
-    }
+    };
     let (head, body) = request.into_parts();
-    let body = body.collect().await;
-    let body = body.map_err(|error| Error::failed("the request broke off", error))?;
+    let earned = Duration::from_secs(size / BYTES_PER_SECOND);
+    let end = clock.now() + IN_HAND_TIME_MAX + earned;
+    let body = tokio::select! {
+        body = body.collect() => body,
+        () = clock.sleep_until(end) => {
+            return Err(Error::not_sent("the request did not come in time", None));
+        }
+    };
+    let body = body.map_err(|error| Error::not_sent("the request broke off", Box::from(error)))?;
     let body = Full::new(body.to_bytes());
     Ok(Request::from_parts(head, Either::Left(body)))
 }

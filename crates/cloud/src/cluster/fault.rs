@@ -21,6 +21,14 @@ pub enum Error {
         /// Why that failed.
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
+    /// The way to the cluster failed before anything of the request was sent.
+    #[error("the cluster cannot be reached: {what}")]
+    NotSent {
+        /// What was tried.
+        what: &'static str,
+        /// Why that failed.
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
     /// The cluster said no.
     #[error("the cluster refused: {0}")]
     Refused(Status),
@@ -69,6 +77,14 @@ impl Error {
     ) -> Self {
         let source = Some(source.into());
         Self::Unreachable { what, source }
+    }
+
+    pub(super) fn not_sent(
+        what: &'static str,
+        source: impl Into<Option<Box<dyn std::error::Error + Send + Sync>>>,
+    ) -> Self {
+        let source = source.into();
+        Self::NotSent { what, source }
     }
 
     /// The refusal, if it is one.

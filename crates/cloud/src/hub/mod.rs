@@ -211,6 +211,11 @@ impl Hub {
         (first, second)
     }
 
+    /// Whether every node holds this kind whole.
+    pub fn shares(&self, resource: &Resource) -> bool {
+        self.views.read().shares(resource)
+    }
+
     /// Whether a resource is followed here.
     pub fn follows(&self, resource: &Resource) -> bool {
         self.views.read().resources().contains(resource) || is_of_rules(resource)
@@ -226,9 +231,17 @@ impl Hub {
         inputs.all(|it| unserved.contains(it) || cache.state(it) != State::Unlisted)
     }
 
-    /// Waits until another resource is known.
-    pub async fn learns(&self) {
-        self.learned.notified().await;
+    /// Waits until it is.
+    pub async fn until_inputs_are_known(&self) {
+        loop {
+            let mut learns = std::pin::pin!(self.learned.notified());
+            // From here on nothing is missed, also not what comes while it is looked.
+            learns.as_mut().enable();
+            if self.inputs_are_known() {
+                return;
+            }
+            learns.await;
+        }
     }
 
     /// Whether the cluster has a resource. One that it does not have says nothing, and that is all
@@ -420,6 +433,8 @@ impl Hub {
         }
         if changed.everyone {
             self.sessions.ring_all(Word::View);
+            // Which accounts a node has may be known only now.
+            self.grant_all();
         }
         for node in &changed.nodes {
             // Whose accounts are others now may have something else of what it asks for.

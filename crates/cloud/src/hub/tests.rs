@@ -1,9 +1,11 @@
 //! What a hub makes of lists, changes and outages.
 
 use host::Clock;
-use object::{Change, Object, Version};
+use object::{Change, Object, Range, Version};
+use wire::report::statement::Wanted;
 
 use super::*;
+use crate::papers::Effective;
 use crate::sessions::{Begun, Bell};
 use crate::talk::Desk as _;
 
@@ -17,7 +19,7 @@ fn object(resource: &Resource, name: &str, at: u64, rest: &str) -> Object {
 
 fn pod(name: &str, at: u64) -> Object {
     let rest = format!(
-        r#","spec":{{"nodeName":"n","volumes":[{{"name":"v","secret":
+        r#","spec":{{"nodeName":"n","serviceAccountName":"default","volumes":[{{"name":"v","secret":
         {{"secretName":"{name}"}}}}]}}"#
     );
     object(&pods(), name, at, &rest)
@@ -101,4 +103,57 @@ fn a_view_that_waits_for_bytes_is_looked_at_when_a_change_ends_the_wait() {
     change(&hub, &secrets(), Change::Put(secret(102)));
     assert!(bell.words().has(Word::View));
     assert_eq!(scopes(&hub, &secrets()), Some(1));
+}
+
+fn widgets() -> Resource {
+    Resource::new("example.com", "widgets")
+}
+
+/// A hub that knows who may read widgets, and nothing else.
+fn hub_of_rules() -> Hub {
+    let times = Times::new(Clock::machine());
+    let (hub, _) = Hub::new(times, Policy::default(), 1, Limits::default());
+    let rule = r#","rules":[{"apiGroups":["example.com"],"resources":["widgets"],"verbs":["*"]}]"#;
+    let subject = r#","roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"r"},
+        "subjects":[{"kind":"ServiceAccount","name":"default","namespace":"a"}]"#;
+    for kind in role_kinds() {
+        let all = match kind.plural() {
+            "roles" => vec![object(&kind, "r", 5, rule)],
+            "rolebindings" => vec![object(&kind, "r", 6, subject)],
+            _ => Vec::new(),
+        };
+        list(&hub, &kind, &all, 100);
+    }
+    let effective = Effective::read(&hub.cache().read()).unwrap();
+    assert!(hub.papers.rule(effective));
+    hub.grant_all();
+    hub
+}
+
+#[test]
+fn what_a_node_asks_for_is_given_once_its_pods_are_known() {
+    let hub = hub_of_rules();
+    let range = Range::Namespace("a".into());
+    let resource = widgets();
+    hub.ask_for(&"n".into(), vec![Wanted { resource, range }]);
+    assert!(!hub.wanted("n").contains_key(&widgets()));
+    list(&hub, &pods(), &[pod("one", 5)], 100);
+    assert!(hub.wanted("n").contains_key(&widgets()));
+}
+
+#[tokio::test]
+async fn who_waits_until_everything_is_known_misses_nothing() {
+    let times = Times::new(Clock::machine());
+    let (hub, _) = Hub::new(times, Policy::default(), 1, Limits::default());
+    let hub = Arc::new(hub);
+    let waits = hub.clone();
+    let waiting = async move { waits.until_inputs_are_known().await };
+    let mut waiting = std::pin::pin!(waiting);
+    let inputs = hub.resources().0.into_iter();
+    for resource in inputs.filter(|kind| !is_of_rules(kind)) {
+        let woken = tokio::time::timeout(Duration::ZERO, waiting.as_mut()).await;
+        assert!(woken.is_err(), "before {resource} is known");
+        hub.serves(&resource, false);
+    }
+    waiting.await;
 }

@@ -17,6 +17,9 @@ use crate::view::{NodeName, OUR_GROUP};
 #[derive(Debug, Default)]
 pub(super) struct Wishes {
     asked: Mutex<HashMap<NodeName, Arc<[Wanted]>>>,
+    /// Held from the look at what is asked for to the word what of it is given: what was known
+    /// earlier must not be said later.
+    granting: Mutex<()>,
     /// Kinds that have to be followed and are not yet.
     further: Mutex<Vec<Resource>>,
     /// Rung when there are some.
@@ -44,6 +47,7 @@ impl Hub {
     /// Gives a node what it asks for, as far as it may have it now. While that is not known, what
     /// it has stays.
     pub(super) fn grant(&self, node: &NodeName) {
+        let granting = self.wishes.granting.lock();
         let asked = self.wishes.asked.lock().get(node).cloned();
         let Some(asked) = asked else { return };
         let accounts = self.views.read().accounts(node);
@@ -56,6 +60,7 @@ impl Hub {
             ranges.entry(resource).or_default().push(range);
         }
         let (changed, new) = self.views.write().grant(node, &ranges);
+        drop(granting);
         if !new.is_empty() {
             let mut cache = self.cache.write();
             for resource in &new {

@@ -29,8 +29,6 @@ use crate::talk::Desk;
 pub const REQUESTS_MAX: u32 = 32;
 /// How often it is looked who is away.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
-/// How long to wait when as many requests are on their way as may be, unless one ends before.
-const CROWDED: Duration = Duration::from_millis(50);
 
 /// The nodes that this hub registers.
 #[derive(Debug)]
@@ -127,14 +125,8 @@ async fn keep(hub: &Arc<Hub>, client: &Client, crowd: &Crowd) {
     let register = hub.register();
     let clock = hub.times().clock();
     loop {
+        let place = crowd.next_place().await;
         let now = hub.times().now();
-        let Some(place) = crowd.place() else {
-            tokio::select! {
-                () = register.told.notified() => {}
-                () = clock.sleep_until(clock.now() + CROWDED) => {}
-            }
-            continue;
-        };
         let next = register.roll.lock().next(now, |node| look(hub, node));
         match next {
             Next::Do(task) => {
@@ -163,16 +155,23 @@ fn look(hub: &Hub, node: &NodeName) -> Look {
     }
 }
 
-/// What the cluster has under a node's name, as far as it is known here.
+/// What the cluster has under a node's name, as far as it is known here. While nodes are not
+/// followed, a Node that was there counts as there and ready: its lease must not run out for our
+/// trouble.
 fn registered(hub: &Hub, node: &str) -> Registered {
     let nodes = Resource::new("", "nodes");
     let cache = hub.cache().read();
-    if cache.state(&nodes) != State::Complete {
-        return Registered::Unknown;
-    }
+    let followed = match cache.state(&nodes) {
+        State::Unlisted => return Registered::Unknown,
+        State::Complete => true,
+        State::Frozen(_) => false,
+    };
     let name = ObjectName::new("", node);
     let Some(header) = cache.header(&nodes, &name) else {
-        return Registered::Missing;
+        return match followed {
+            true => Registered::Missing,
+            false => Registered::Unknown,
+        };
     };
     if header.labels.get(MARK).is_none() {
         let uid = header.uid.clone();
@@ -181,7 +180,10 @@ fn registered(hub: &Hub, node: &str) -> Registered {
     match cache.object(&nodes, &name) {
         Some((header, bytes)) => Registered::Ours {
             uid: header.uid.clone(),
-            condition: Condition::read(&bytes),
+            condition: match followed {
+                true => Condition::read(&bytes),
+                false => Condition::Ready,
+            },
         },
         None => Registered::Unknown,
     }

@@ -1,12 +1,13 @@
 //! What nodes report is written into the cluster, in the name of the node that said it.
 //!
-//! The reports of a node are written one after the other; those of different nodes side by side, a
-//! bounded number at once. Each is acked when it is in the cluster, or when it never will be:
-//! because the object is gone, or another one has its name, or the node may not. What may work
-//! later is tried again, and what follows waits for it.
+//! The reports of a queue of a node are written one after the other; those of different queues and
+//! nodes side by side, a bounded number at once. Each is acked when it is in the cluster, or when
+//! it never will be: because the object is gone, or another one has its name, or the node may not.
+//! What may work later is tried again, and what follows in its queue waits for it; nobody else
+//! does.
 
 mod write; // a statement -> a request of the node
-mod lanes; // which node's turn it is
+mod lanes; // whose turn it is
 
 #[cfg(test)]
 mod tests;
@@ -15,13 +16,13 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::Instant;
 
 use host::{Clock, Crowd, Shutdown};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tracing::{debug, warn};
-use wire::frame::{Report, Reported};
+use wire::frame::{Queue, Report, Reported};
 use wire::report::Statement;
 
 use crate::cluster::Client;
@@ -29,19 +30,19 @@ use crate::sessions::{Bell, NodeName, Word};
 use lanes::{Full, Lanes};
 use write::Outcome;
 
-/// Nodes whose reports are written at once. Those of others wait.
+/// Queues of nodes whose reports are written at once. Others wait.
 pub const WRITERS_MAX: u32 = 32;
-/// How long to wait until something is tried again, first and at most.
-const AGAIN_MIN: Duration = Duration::from_secs(1);
-const AGAIN_MAX: Duration = Duration::from_secs(60);
 
 /// Reports on their way into the cluster.
 #[derive(Debug, Default)]
 pub struct Replay {
-    lanes: Mutex<Lanes<Item>>,
+    lanes: Mutex<Lanes<Way, Item>>,
     woken: Notify,
     counts: [AtomicU64; Outcome::LABELS.len()],
 }
+
+/// A queue of a node.
+type Way = (NodeName, Queue);
 
 /// A report, and where it is said that it is done.
 #[derive(Debug)]
@@ -91,15 +92,19 @@ impl Replay {
         (statement, receipt): (Statement, Receipt),
     ) -> Result<(), Full> {
         let bytes = weight(&statement);
+        let way = (Arc::clone(node), statement.queue());
         let item = Item { statement, receipt };
-        self.lanes.lock().push(node, session, (item, bytes))?;
+        self.lanes.lock().push(&way, session, (item, bytes))?;
         self.woken.notify_one();
         Ok(())
     }
 
     /// A session is over: what waits of it comes again in the next.
     pub fn ended(&self, node: &NodeName, session: u64) {
-        self.lanes.lock().ended(node, session);
+        let mut lanes = self.lanes.lock();
+        for queue in Queue::ALL {
+            lanes.ended(&(Arc::clone(node), queue), session);
+        }
     }
 
     /// Something cannot be read. It never will be.
@@ -132,15 +137,19 @@ impl Replay {
     ) -> Result<(), Infallible> {
         let writing = async {
             loop {
-                while let Some(place) = crowd.place() {
-                    let Some(node) = self.lanes.lock().begin() else {
-                        break;
-                    };
-                    let (replay, client) = (Arc::clone(&self), client.clone());
-                    let clock = clock.clone();
-                    place.spawn(async move { replay.write_all(&node, &client, &clock).await });
-                }
-                self.woken.notified().await;
+                let place = crowd.next_place().await;
+                let (begun, rested) = {
+                    let mut lanes = self.lanes.lock();
+                    (lanes.begin(clock.now()), lanes.rested())
+                };
+                let Some(way) = begun else {
+                    drop(place);
+                    self.until_woken(rested, &clock).await;
+                    continue;
+                };
+                let (replay, client) = (Arc::clone(&self), client.clone());
+                let clock = clock.clone();
+                place.spawn(async move { replay.write_all(&way, &client, &clock).await });
             }
         };
         tokio::select! {
@@ -149,17 +158,29 @@ impl Replay {
         }
     }
 
-    /// Writes what a node has to say, until there is nothing left.
-    async fn write_all(&self, node: &NodeName, client: &Client, clock: &Clock) {
-        let mut wait = AGAIN_MIN;
+    async fn until_woken(&self, rested: Option<Instant>, clock: &Clock) {
+        let rests = async {
+            match rested {
+                Some(rested) => clock.sleep_until(rested).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.woken.notified() => {}
+            () = rests => {}
+        }
+    }
+
+    /// Writes what a node has to say in a queue, until there is nothing left or it has to wait.
+    async fn write_all(&self, way: &Way, client: &Client, clock: &Clock) {
+        let (node, _) = way;
         loop {
-            let Some((statement, session)) = self
+            let first = self
                 .lanes
                 .lock()
-                .first(node, |item: &Item| item.statement.clone())
-            else {
-                // A place is free again.
-                return self.woken.notify_one();
+                .first(way, |item: &Item| item.statement.clone());
+            let Some((statement, session)) = first else {
+                return;
             };
             let outcome = write::write(client, node, &statement).await;
             self.count(&outcome);
@@ -171,14 +192,11 @@ impl Replay {
                 }
                 Outcome::Again { after, why } => {
                     debug!(%node, why, "what a node reported is written later");
-                    let until = clock.now() + after.unwrap_or(wait).min(AGAIN_MAX);
-                    clock.sleep_until(until).await;
-                    wait = (wait * 2).min(AGAIN_MAX);
-                    continue;
+                    self.lanes.lock().rest(way, after, clock.now());
+                    return self.woken.notify_one();
                 }
             }
-            wait = AGAIN_MIN;
-            let done = self.lanes.lock().pop(node, session);
+            let done = self.lanes.lock().pop(way, session);
             if let Some(item) = done {
                 item.receipt.sign();
             }

@@ -1,11 +1,13 @@
 //! What is asked for in a node's name, and in which order.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use wire::report::statement::{About, Act, EventApi, Pulse};
 
-use super::lanes::BYTES_MAX;
+use super::lanes::{AGAIN_MIN, BYTES_MAX};
 use super::write::{about, request};
 use super::*;
 use crate::cluster::ContentType;
@@ -88,14 +90,15 @@ fn node(name: &str) -> NodeName {
 
 #[test]
 fn one_at_a_time_writes_for_a_node_and_in_order() {
+    let now = Clock::machine().now();
     let mut lanes = Lanes::default();
     for item in 1..=3 {
         lanes.push(&node("a"), 1, (item, 1)).unwrap();
     }
     lanes.push(&node("b"), 1, (9, 1)).unwrap();
-    assert_eq!(lanes.begin(), Some(node("a")));
-    assert_eq!(lanes.begin(), Some(node("b")));
-    assert_eq!(lanes.begin(), None);
+    assert_eq!(lanes.begin(now), Some(node("a")));
+    assert_eq!(lanes.begin(now), Some(node("b")));
+    assert_eq!(lanes.begin(now), None);
     for item in 1..=3 {
         assert_eq!(lanes.first(&node("a"), |it| *it), Some((item, 1)));
         assert_eq!(lanes.pop(&node("a"), 1), Some(item));
@@ -103,25 +106,57 @@ fn one_at_a_time_writes_for_a_node_and_in_order() {
     assert_eq!(lanes.first(&node("a"), |it| *it), None);
     // The next begins anew.
     lanes.push(&node("a"), 1, (4, 1)).unwrap();
-    assert_eq!(lanes.begin(), Some(node("a")));
+    assert_eq!(lanes.begin(now), Some(node("a")));
 }
 
 #[test]
 fn what_an_older_session_said_is_not_written_after_what_a_newer_one_says() {
+    let now = Clock::machine().now();
     let mut lanes = Lanes::default();
     lanes.push(&node("a"), 1, (1, 1)).unwrap();
     lanes.push(&node("a"), 1, (2, 1)).unwrap();
-    assert_eq!(lanes.begin(), Some(node("a")));
+    assert_eq!(lanes.begin(now), Some(node("a")));
     assert_eq!(lanes.first(&node("a"), |it| *it), Some((1, 1)));
     // While it is written the session ends, and another one begins.
     lanes.ended(&node("a"), 1);
     lanes.push(&node("a"), 2, (1, 1)).unwrap();
-    assert_eq!(lanes.begin(), None);
+    assert_eq!(lanes.begin(now), None);
     assert_eq!(lanes.pop(&node("a"), 1), None);
     assert_eq!(lanes.first(&node("a"), |it| *it), Some((1, 2)));
     lanes.push(&node("a"), 1, (7, 1)).unwrap();
     assert_eq!(lanes.pop(&node("a"), 2), Some(1));
     assert_eq!(lanes.first(&node("a"), |it| *it), None);
+}
+
+#[test]
+fn a_lane_that_rests_holds_up_no_other_and_rests_longer_each_time() {
+    let mut lanes = Lanes::default();
+    let mut at = Clock::machine().now();
+    lanes.push(&node("a"), 1, (1, 1)).unwrap();
+    for pause in [1, 2, 4, 8] {
+        assert_eq!(lanes.begin(at), Some(node("a")));
+        lanes.rest(&node("a"), None, at);
+        // Whatever comes meanwhile waits behind it.
+        lanes.push(&node("a"), 1, (2, 1)).unwrap();
+        assert_eq!(lanes.begin(at), None);
+        let rested = at + Duration::from_secs(pause);
+        assert_eq!(lanes.rested(), Some(rested));
+        lanes.push(&node("b"), 1, (9, 1)).unwrap();
+        assert_eq!(lanes.begin(at), Some(node("b")));
+        assert_eq!(lanes.pop(&node("b"), 1), Some(9));
+        assert_eq!(lanes.first(&node("b"), |it| *it), None);
+        at = rested;
+    }
+    // Who was told to come at once does not.
+    assert_eq!(lanes.begin(at), Some(node("a")));
+    lanes.rest(&node("a"), Some(Duration::ZERO), at);
+    assert_eq!(lanes.rested(), Some(at + AGAIN_MIN));
+    // The session ends while it rests: the next one is written at once, and once.
+    lanes.ended(&node("a"), 1);
+    lanes.push(&node("a"), 2, (3, 1)).unwrap();
+    assert_eq!(lanes.begin(at + AGAIN_MIN), Some(node("a")));
+    assert_eq!(lanes.begin(at + AGAIN_MIN), None);
+    assert_eq!(lanes.pop(&node("a"), 2), Some(3));
 }
 
 #[test]

@@ -89,10 +89,7 @@ where
 
 /// Sets what the answer is compared with to what the node says it has, if the hub has the same.
 fn compare(tunnels: &Tunnels, request: &Request<Incoming>, base: &Base) {
-    let hash = request.headers().get(tunnel::BASE);
-    let hash = hash.and_then(|hash| hash.to_str().ok());
-    let held = hash.and_then(|hash| tunnels.held(request.uri().path(), hash));
-    if let Some(held) = held {
+    if let Some(held) = tunnels.held(request) {
         base.set(held);
     }
 }
@@ -124,7 +121,8 @@ async fn pass(
     let (mut head, body) = request.into_parts();
     let passed = head::pass(&mut head);
     let passed = passed.map_err(|refused| (Outcome::Refused, refused.into()))?;
-    let failed = |error: Error| (Outcome::Failed, error.into());
+    let method = head.method.clone();
+    let failed = |error: Error| (Outcome::Failed, Refusal::of(&error, &method));
     let taken = taken(tunnels, node, passed.who).map_err(failed)?;
     let mut request = Request::from_parts(head, body);
     let answer = match passed.upgrade {

@@ -4,6 +4,7 @@
 //! cluster decides. Bytes pass as they come, both ways.
 
 mod head; // whose a request is, and what of its head goes on
+mod compared; // what an answer is compared with
 mod lanes; // connections to the cluster
 mod refusal; // answers of the hub itself
 mod patient; // a reader that is not waited for for ever
@@ -17,8 +18,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use host::tasks::Crowd;
 use host::{Clock, Tasks};
-use kubeapi::request::Target;
-use object::digest::content_hash;
+use http::Request;
 use parking_lot::RwLock;
 use tunnel::Arrived;
 use tunnel::pieces::Base;
@@ -30,7 +30,8 @@ use lanes::Lanes;
 
 /// Requests that are on their way at once, of all nodes. Further ones are turned away, and whoever
 /// sent them is told to come again. If nobody reads, each holds 160 KiB or a little more: the queue
-/// and the window of its stream, and the window of the connection to the cluster.
+/// and the window of its stream, and the window of the connection to the cluster. One that is
+/// answered with an object may hold [`tunnel::BASE_BYTES_MAX`] beside that, to compare with.
 pub const EXCHANGES_MAX: u32 = 2_048;
 /// Connections to the cluster, and requests with a body that is on its way.
 const REQUESTS_MAX: u32 = EXCHANGES_MAX + 256;
@@ -124,15 +125,9 @@ impl Tunnels {
         drop(self.0.cache.set(cache));
     }
 
-    /// The bytes that a node says it has of the object that a path names, by their hash.
-    fn held(&self, path: &str, hash: &str) -> Option<Bytes> {
-        let hash = u64::from_str_radix(hash, 16).ok()?;
-        let Ok(Target::Resource(path)) = Target::parse(path) else {
-            return None;
-        };
-        let (resource, name) = path.object()?;
-        let (_, bytes) = self.0.cache.get()?.read().object(&resource, &name)?;
-        (content_hash(&bytes) == hash).then_some(bytes)
+    /// The bytes that a node says it has of the object that it asks for, if the hub has the same.
+    fn held<B>(&self, request: &Request<B>) -> Option<Bytes> {
+        compared::named(&self.0.cache.get()?.read(), request)
     }
 
     /// Takes a stream that a node opened. `node` is who it is by its certificate.

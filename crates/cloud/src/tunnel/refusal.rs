@@ -2,14 +2,14 @@
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
-use http::{Response, StatusCode};
+use http::{Method, Response, StatusCode};
 use http_body_util::Full;
 use serde_json::json;
 
 use super::head::Refused;
 use crate::cluster::Error;
 
-/// How soon to try again what failed on the way.
+/// How soon to try again what failed on the way. Clients of Kubernetes send again whatever says so.
 const RETRY_SECONDS: u64 = 1;
 
 /// An answer of our own.
@@ -17,41 +17,67 @@ const RETRY_SECONDS: u64 = 1;
 pub(super) struct Refusal {
     code: StatusCode,
     message: String,
+    again: Again,
+}
+
+/// Whether a request may be sent again as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    Yes,
+    /// It makes no sense, or was done already, perhaps.
+    No,
 }
 
 impl From<Refused> for Refusal {
     fn from(refused: Refused) -> Self {
         let message = format!("the hub does not pass this on: {}", refused.words);
-        let code = refused.code;
-        Self { code, message }
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        let code = match &error {
-            Error::BadRequest(_) => StatusCode::BAD_REQUEST,
-            // Whether the cluster did it is not known.
-            Error::Unreachable { .. } => StatusCode::BAD_GATEWAY,
-            // A person has to see to it; others may not need it.
-            Error::Config(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Error::Refused(_) | Error::Malformed(_) | Error::TooLarge { .. } => {
-                StatusCode::BAD_GATEWAY
-            }
-        };
-        let message = match error {
-            // What is wrong with the hub's credentials concerns nobody else.
-            Error::Config(_) => "the hub has no usable credentials for the cluster".to_owned(),
-            error => format!("the hub reached no answer: {}", host::chain(&error)),
-        };
-        Self { code, message }
+        let (code, again) = (refused.code, Again::No);
+        Self {
+            code,
+            message,
+            again,
+        }
     }
 }
 
 impl Refusal {
+    /// A request of this method came to nothing.
+    pub(super) fn of(error: &Error, method: &Method) -> Self {
+        let reads = matches!(*method, Method::GET | Method::HEAD);
+        let (code, again) = match error {
+            Error::BadRequest(_) => (StatusCode::BAD_REQUEST, Again::No),
+            Error::NotSent { .. } => (StatusCode::BAD_GATEWAY, Again::Yes),
+            // A person has to see to it; others may not need it.
+            Error::Config(_) => (StatusCode::SERVICE_UNAVAILABLE, Again::Yes),
+            Error::Unreachable { .. }
+            | Error::Refused(_)
+            | Error::Malformed(_)
+            | Error::TooLarge { .. } => match reads {
+                true => (StatusCode::BAD_GATEWAY, Again::Yes),
+                false => (StatusCode::BAD_GATEWAY, Again::No),
+            },
+        };
+        let message = match error {
+            // What is wrong with the hub's credentials concerns nobody else.
+            Error::Config(_) => "the hub has no usable credentials for the cluster".to_owned(),
+            error => format!("the hub reached no answer: {}", host::chain(error)),
+        };
+        let message = match (code, again) {
+            (StatusCode::BAD_GATEWAY, Again::No) => {
+                format!("{message}; the cluster may have done it, see before you repeat it")
+            }
+            _ => message,
+        };
+        Self {
+            code,
+            message,
+            again,
+        }
+    }
+
     /// As an answer.
     pub(super) fn answer(self) -> Response<Full<Bytes>> {
-        let again = self.code.is_server_error();
+        let again = self.again == Again::Yes;
         let mut status = json!({
             "kind": "Status",
             "apiVersion": "v1",
@@ -96,7 +122,7 @@ mod tests {
     #[tokio::test]
     async fn a_refusal_can_be_read_by_any_client() {
         let (what, source) = ("cannot connect", None);
-        let refusal = Refusal::from(Error::Unreachable { what, source });
+        let refusal = Refusal::of(&Error::NotSent { what, source }, &Method::POST);
         let answer = refusal.answer();
         assert_eq!(answer.status(), 502);
         assert_eq!(answer.headers()[RETRY_AFTER], "1");
@@ -106,6 +132,22 @@ mod tests {
         assert_eq!(status["code"], 502);
         let message = status["message"].as_str().unwrap();
         assert!(message.contains("cannot connect"), "{message}");
+    }
+
+    #[tokio::test]
+    async fn a_write_that_may_have_been_done_is_not_to_be_sent_again() {
+        let (what, source) = ("the connection broke", None);
+        let broke = Error::Unreachable { what, source };
+        let read = Refusal::of(&broke, &Method::GET).answer();
+        assert_eq!(read.headers()[RETRY_AFTER], "1");
+        let written = Refusal::of(&broke, &Method::POST).answer();
+        assert_eq!(written.status(), 502);
+        assert!(!written.headers().contains_key(RETRY_AFTER));
+        let body = written.into_body().collect().await.unwrap().to_bytes();
+        let status: Value = serde_json::from_slice(&body).unwrap();
+        assert!(status.get("details").is_none(), "{status}");
+        let message = status["message"].as_str().unwrap();
+        assert!(message.contains("may have done it"), "{message}");
     }
 
     #[test]

@@ -273,6 +273,11 @@ impl Views {
         })
     }
 
+    /// Whether every node holds this kind whole.
+    pub fn shares(&self, resource: &Resource) -> bool {
+        self.policy.shares(resource)
+    }
+
     /// The service accounts of the pods on a node, in order; nothing where that is not known.
     pub fn accounts(&self, node: &NodeName) -> Option<Vec<ObjectName>> {
         let kind = Kind::ServiceAccount;

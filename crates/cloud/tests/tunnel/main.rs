@@ -90,8 +90,10 @@ async fn what_a_server_that_says_goodbye_did_not_look_at_is_asked_once_more() {
     let large = "x".repeat(200_000);
     let read = link.ask(request("POST", "/api", &headers, &large)).await;
     assert_eq!(read.status, 502);
+    assert!(!read.headers.contains_key("retry-after"));
     let read = link.ask(request("GET", "/api", &headers, "")).await;
     assert_eq!(read.status, 502);
+    assert_eq!(read.headers["retry-after"], "1");
 }
 
 #[tokio::test]
@@ -268,4 +270,22 @@ async fn bad_heads_and_strange_streams_end_alone() {
     assert_eq!(link.get("/api", &[]).await.status, 200);
     let outcomes = mirror.tunnels.outcomes();
     assert_eq!((outcomes["strange"], outcomes["node"]), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_small_body_that_does_not_come_gives_its_place_back() {
+    let mirror = Mirror::start().await;
+    let link = Link::open(&mirror.tunnels, "n1");
+    let mut tube = link.tube(tunnel::HTTP);
+    let said = "POST /api HTTP/1.1\r\nhost: a\r\ncontent-length: 2048\r\n\r\nsome";
+    tube.write_all(said.as_bytes()).await.unwrap();
+    let began = tokio::time::Instant::now();
+    let mut answer = Vec::new();
+    tube.read_to_end(&mut answer).await.unwrap();
+    assert_eq!(began.elapsed().as_secs(), 42);
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 502"), "{answer}");
+    assert!(answer.contains("did not come in time"), "{answer}");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(mirror.tunnels.open(), 0);
 }

@@ -230,12 +230,14 @@ pub async fn join(home: &Home, joining: &Joining, clock: &Clock) -> Result<Ident
     Ok(identity)
 }
 
-/// Joins, however long it takes for a hub to answer; a refusal ends it.
+/// Joins, however long it takes for a hub to answer; a refusal ends it. What keeps it from joining
+/// is told each time.
 pub async fn join_until(
     home: &Home,
     joining: &Joining,
     clock: &Clock,
     shutdown: &Shutdown,
+    told: impl Fn(&Failed),
 ) -> Result<Identity, Failed> {
     let mut failures = 0;
     loop {
@@ -244,6 +246,7 @@ pub async fn join_until(
             Err(failed) if failed.is_final() => return Err(failed),
             Err(failed) => failed,
         };
+        told(&failed);
         failures += 1;
         let pause = pause(failures, WAIT_MAX).max(failed.wait().unwrap_or_default());
         warn!(error = chain(&failed), wait = ?pause, "cannot join yet");

@@ -12,7 +12,7 @@ use kubeapi::Status;
 use kubeapi::catalog::Kind;
 use kubeapi::read::{Lens, Overlay};
 use kubeapi::request::ResourcePath;
-use kubeapi::serve::{Beyond, Entrusted, Name, Passing, Seeing};
+use kubeapi::serve::{Beyond, Entrusted, InUse, Name, Passing, Seeing};
 use kubeapi::who::User;
 use kubeapi::who::user::LOCAL_ADMINS;
 use object::{Range, Resource};
@@ -22,7 +22,7 @@ use super::copies::Copies;
 use super::pods::Leading;
 use super::rights::user_of;
 use crate::overlay::Desk;
-use crate::tunnel::{NotPassed, Tunnel};
+use crate::tunnel::{NotPassed, Tunnel, Whose};
 use crate::wants::Wants;
 
 /// When a client is to come again that was not let through. Clients of Kubernetes try ten times
@@ -81,13 +81,20 @@ impl Beyond for Gate {
         user.belongs_to(LOCAL_ADMINS) || self.is_node(user)
     }
 
-    fn pass(&self, request: Request<Incoming>, name: Name) -> Passing<'_> {
+    fn pass(&self, request: Request<Incoming>, name: Name, by: Option<&User>) -> Passing<'_> {
+        let whose = match by {
+            Some(user) if self.is_node(user) => Whose::Node,
+            Some(user) => Whose::Account(user.name.as_str().into()),
+            None => Whose::Stranger,
+        };
         Box::pin(async move {
             if name == Name::Token && !keeps_its_token(request.headers()) {
                 let message = "the Connection header must not name Authorization";
                 return Err(Status::bad_request(message));
             }
-            self.ask(request).await.map_err(refused)
+            let method = request.method().clone();
+            let asked = self.ask(request, whose).await;
+            asked.map_err(|why| refused(&method, why))
         })
     }
 
@@ -124,6 +131,12 @@ impl Beyond for Gate {
         }
     }
 
+    fn watches(&self, resource: &Resource, range: &Range) -> Option<InUse> {
+        let wants = self.beside.wants.as_ref()?;
+        let watched = wants.watches(resource, range)?;
+        Some(Box::new(watched))
+    }
+
     fn awaits(&self, user: &User, path: &ResourcePath, fields: &str) -> bool {
         let leading = self.leading.as_ref().filter(|_| self.is_node(user));
         leading.is_some() && Leading::awaits(path, fields)
@@ -141,9 +154,13 @@ impl Beyond for Gate {
 }
 
 impl Gate {
-    async fn ask(&self, mut request: Request<Incoming>) -> Result<Response<Incoming>, NotPassed> {
+    async fn ask(
+        &self,
+        mut request: Request<Incoming>,
+        whose: Whose,
+    ) -> Result<Response<Incoming>, NotPassed> {
         let local = hyper::upgrade::on(&mut request);
-        let mut answer = self.tunnel.pass(request).await?;
+        let mut answer = self.tunnel.pass(request, whose).await?;
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             let cluster = hyper::upgrade::on(&mut answer);
             self.tunnel.splice(local, cluster)?;
@@ -160,12 +177,14 @@ fn keeps_its_token(headers: &HeaderMap) -> bool {
     headers.contains_key(AUTHORIZATION)
 }
 
-/// What a client is told whose request did not get through.
-pub(crate) fn refused(why: NotPassed) -> Status {
+/// What a client is told whose request did not get through. Clients of Kubernetes send again
+/// whatever they are told to come again with, so nobody is told so whose write may have been done.
+pub(crate) fn refused(method: &Method, why: NotPassed) -> Status {
     match why {
-        NotPassed::Offline { since } => offline(since),
+        NotPassed::Offline { since } => offline(method, since),
         NotPassed::Busy => {
-            let message = "as many requests are on their way to the cluster as may be";
+            let message = "as many requests are on their way to the cluster as this caller may \
+                           have, or all together";
             Status::try_again(429, "TooManyRequests", message, WAIT_SECONDS)
         }
         NotPassed::NotServed => {
@@ -173,19 +192,29 @@ pub(crate) fn refused(why: NotPassed) -> Status {
             Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS)
         }
         NotPassed::Body(why) => Status::bad_request(format!("the body cannot be read: {why}")),
+        NotPassed::Late(_) => Status::new(408, "Timeout", why.to_string()),
         NotPassed::Broke(why) => {
             let message = format!("the link broke while the cluster was asked: {why}");
-            Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS)
+            if matches!(*method, Method::GET | Method::HEAD) {
+                return Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS);
+            }
+            let message =
+                format!("{message}; the cluster may have done it, see before you repeat it");
+            Status::new(504, "Timeout", message)
         }
     }
 }
 
-fn offline(since: Option<Timestamp>) -> Status {
+fn offline(method: &Method, since: Option<Timestamp>) -> Status {
     let since = match since {
         Some(since) => format!("the cluster cannot be reached since {since:.0}"),
         None => "the cluster was not reached since this node started".to_owned(),
     };
-    let message = format!("{since}; this node answers what it holds, and this cannot be written");
+    let what = match *method {
+        Method::GET | Method::HEAD => "is not among it",
+        _ => "cannot be written",
+    };
+    let message = format!("{since}; this node answers what it holds, and this {what}");
     Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS)
 }
 
@@ -212,19 +241,36 @@ mod tests {
     #[test]
     fn who_comes_without_a_link_is_told_since_when_and_when_to_come_again() {
         let since = "2026-11-16T10:00:00Z".parse().unwrap();
-        let told = refused(NotPassed::Offline { since: Some(since) });
+        let told = refused(&Method::POST, NotPassed::Offline { since: Some(since) });
         assert_eq!((told.code, told.retry_after_seconds()), (503, Some(1)));
         assert!(
             told.message.contains("since 2026-11-16T10:00:00Z"),
             "{told}"
         );
-        let told = refused(NotPassed::Offline { since: None });
+        let told = refused(&Method::POST, NotPassed::Offline { since: None });
         assert!(told.message.contains("since this node started"), "{told}");
     }
 
     #[test]
     fn whose_body_makes_no_sense_is_not_told_to_come_again() {
-        let told = refused(NotPassed::Body("no chunk".to_owned()));
+        let told = refused(&Method::POST, NotPassed::Body("no chunk".to_owned()));
         assert_eq!((told.code, told.retry_after_seconds()), (400, None));
+    }
+
+    #[test]
+    fn a_write_that_may_have_been_done_is_not_to_be_sent_again() {
+        let told = |method, why| refused(&method, why).retry_after_seconds();
+        let broke = || NotPassed::Broke("the hub was silent".to_owned());
+        for method in [Method::GET, Method::HEAD] {
+            assert_eq!(told(method, broke()), Some(1));
+        }
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            assert_eq!(told(method.clone(), broke()), None);
+            assert_eq!(told(method.clone(), NotPassed::Busy), Some(1));
+            assert_eq!(told(method, NotPassed::NotServed), Some(1));
+        }
+        let told = refused(&Method::POST, broke());
+        assert_eq!(told.code, 504);
+        assert!(told.message.contains("may have done it"), "{told}");
     }
 }

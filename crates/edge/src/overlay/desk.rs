@@ -3,7 +3,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use host::{Shutdown, Times};
@@ -15,22 +14,23 @@ use kubeapi::catalog::Kind;
 use kubeapi::request::ResourcePath;
 use kubeapi::serve::{Entrusted, Seen};
 use kubeapi::write::patch::Patch;
+use kubeapi::write::{Target, meta};
 use object::ObjectName;
 use parking_lot::Mutex;
 use serde_json::Value;
 use wire::frame::Queue;
 use wire::join::NodeName;
-use wire::report::statement::{About, EventApi, Pulse};
-use wire::report::{Refused, Statement};
+use wire::report::Refused;
+use wire::report::statement::{About, EventApi};
 
 use super::Overlay;
 use super::events::{self, Answered};
 use super::fold::{Change, text};
-use super::lease::Lease;
+use super::pulse::Heart;
 use super::remembered::{self, Tokens};
 use crate::local::refused;
 use crate::reports::{Hub, NotKept, Reports};
-use crate::tunnel::{NotPassed, Tunnel};
+use crate::tunnel::{NotPassed, Tunnel, Whose};
 
 /// Bytes of an answer with a token.
 const TOKEN_BYTES_MAX: usize = 256 * 1024;
@@ -47,9 +47,7 @@ struct Shared {
     reports: Reports,
     overlay: Overlay,
     times: Times,
-    lease: Mutex<Lease>,
-    /// What the hub of this session was told of the kubelet.
-    said: Mutex<Option<Pulse>>,
+    heart: Heart,
     tokens: Tokens,
     events: Mutex<Answered>,
 }
@@ -73,14 +71,14 @@ impl Desk {
         times: Times,
     ) -> Self {
         let tokens = Tokens::open(overlay.0.keep.clone());
+        let heart = Heart::new(reports.clone(), times.clone());
         Self(Arc::new(Shared {
             node: node.clone(),
             tunnel,
             reports,
             overlay,
             times,
-            lease: Mutex::default(),
-            said: Mutex::default(),
+            heart,
             tokens,
             events: Mutex::default(),
         }))
@@ -105,47 +103,13 @@ impl Desk {
             Some(Matter::Event(api)) => self.event(api, entrusted).await,
             Some(Matter::NewNode) => self.new_node(entrusted).await,
             Some(Matter::Token) => self.token(entrusted).await,
-            None => self.pass(&entrusted).await.map_err(refused),
+            None => self.pass(&entrusted).await.map_err(refusing(&entrusted)),
         }
     }
 
     /// Tells the hub of each session whether a kubelet lives here, and when it stops.
     pub async fn run(self, shutdown: Shutdown) -> Result<(), Infallible> {
-        let mut sessions = self.0.reports.sessions();
-        loop {
-            let ends = match *self.0.said.lock() {
-                Some(Pulse::Alive) => self.0.lease.lock().ends(),
-                _ => None,
-            };
-            let ends = self.0.times.moment(ends.unwrap_or(Duration::MAX));
-            tokio::select! {
-                began = sessions.changed() => {
-                    if began.is_err() {
-                        return Ok(());
-                    }
-                    *self.0.said.lock() = None;
-                }
-                () = self.0.times.clock().sleep_until(ends) => {}
-                () = shutdown.triggered() => return Ok(()),
-            }
-            self.say_pulse().await;
-        }
-    }
-
-    /// Tells the hub whether the kubelet lives, if that is news to it.
-    async fn say_pulse(&self) {
-        if !matches!(self.0.reports.hub(), Hub::Takes { leases: true, .. }) {
-            return;
-        }
-        let pulse = self.0.lease.lock().pulse(self.0.times.now());
-        let said = self.0.said.lock().replace(pulse);
-        // A word from before this session is not to be sent any more: another one takes its place.
-        let old = said.is_none() && self.0.reports.tells_of_kubelet();
-        let news = said != Some(pulse) && (said.is_some() || pulse == Pulse::Alive || old);
-        if news && let Err(error) = self.0.reports.tell(Statement::Kubelet(pulse)).await {
-            tracing::warn!(%error, "the hub is not told whether the kubelet lives");
-            *self.0.said.lock() = said;
-        }
+        self.0.heart.run(shutdown).await
     }
 
     async fn status(&self, entrusted: Entrusted) -> Result<Seen, Status> {
@@ -164,8 +128,8 @@ impl Desk {
         if !joins {
             match self.pass(&entrusted).await {
                 Ok(seen) => return Ok(seen),
-                Err(not @ (NotPassed::Offline { .. } | NotPassed::Broke(_))) => why = Some(not),
-                Err(not) => return Err(refused(not)),
+                Err(not) if is_kept_out(&not) => why = Some(not),
+                Err(not) => return Err(refused(&entrusted.head.method, not)),
             }
         }
         if let Some(about) = about {
@@ -175,8 +139,8 @@ impl Desk {
             }
         }
         match why {
-            Some(why) => Err(refused(why)),
-            None => self.pass(&entrusted).await.map_err(refused),
+            Some(why) => Err(refused(&entrusted.head.method, why)),
+            None => self.pass(&entrusted).await.map_err(refusing(&entrusted)),
         }
     }
 
@@ -188,15 +152,15 @@ impl Desk {
             Hub::TakesNone => false,
         };
         if !here {
-            return self.pass(&entrusted).await.map_err(refused);
+            return self.pass(&entrusted).await.map_err(refusing(&entrusted));
         }
         let (kind, now) = (&*entrusted.kind, self.0.times.now());
         let method = entrusted.head.method.clone();
         let answer = match method {
-            Method::GET => self.0.lease.lock().get().cloned().map(Ok),
+            Method::GET => self.0.heart.lease().get().cloned().map(Ok),
             Method::PATCH => {
                 let patch = patch(kind, &entrusted)?;
-                let mut lease = self.0.lease.lock();
+                let mut lease = self.0.heart.lease();
                 let patched = lease.patch(&patch, kind, now);
                 patched.map(|patched| patched.cloned())
             }
@@ -204,9 +168,9 @@ impl Desk {
                 let object = object(&entrusted)?;
                 let named = text(&object["metadata"], "name");
                 if named != self.0.node.as_str() {
-                    return self.pass(&entrusted).await.map_err(refused);
+                    return self.pass(&entrusted).await.map_err(refusing(&entrusted));
                 }
-                let mut lease = self.0.lease.lock();
+                let mut lease = self.0.heart.lease();
                 let written = match method {
                     Method::POST => lease.create(object, kind, now),
                     _ => lease.update(object, kind, now),
@@ -215,17 +179,11 @@ impl Desk {
             }
         };
         let Some(answer) = answer else {
-            return match self.pass(&entrusted).await {
-                Err(NotPassed::Offline { .. }) => {
-                    let name = self.0.node.as_str();
-                    Err(Status::not_found(&kind.group, &kind.plural, name))
-                }
-                passed => passed.map_err(refused),
-            };
+            return self.pass(&entrusted).await.map_err(refusing(&entrusted));
         };
         let object = answer?;
         if method != Method::GET {
-            self.say_pulse().await;
+            self.0.heart.beats().await;
         }
         let code = if method == Method::POST { 201 } else { 200 };
         Ok(Seen::Object(code, object.to_string().into()))
@@ -236,7 +194,7 @@ impl Desk {
         if !self.0.reports.has(Queue::Events) {
             match self.pass(&entrusted).await {
                 Err(NotPassed::Offline { .. } | NotPassed::Broke(_)) => {}
-                passed => return passed.map_err(refused),
+                passed => return passed.map_err(refusing(&entrusted)),
             }
         }
         let (path, kind) = (&entrusted.path, &entrusted.kind);
@@ -284,14 +242,14 @@ impl Desk {
             (NotPassed::Offline { .. } | NotPassed::Broke(_), true) => {
                 Err(Status::already_exists(&kind.group, &kind.plural, node))
             }
-            _ => Err(refused(not_passed)),
+            _ => Err(refused(&entrusted.head.method, not_passed)),
         }
     }
 
     async fn token(&self, entrusted: Entrusted) -> Result<Seen, Status> {
         let account = (&*entrusted.path.namespace, &*entrusted.path.name);
         // One that cannot be read here is left to the cluster.
-        let key = object(&entrusted).map(|request| remembered::key(account, &request));
+        let key = body(&entrusted).map(|request| remembered::key(account, &request));
         let (tokens, now) = (&self.0.tokens, self.0.times.clock().wall());
         match (self.ask_for_token(&entrusted).await, key) {
             (Ok((code, bytes)), key) => {
@@ -300,13 +258,11 @@ impl Desk {
                 }
                 Ok(Seen::Verbatim(code, bytes))
             }
-            (Err(not_passed @ (NotPassed::Offline { .. } | NotPassed::Broke(_))), Ok(key)) => {
-                match tokens.get(&key, now) {
-                    Some(bytes) => Ok(Seen::Verbatim(201, bytes)),
-                    None => Err(refused(not_passed)),
-                }
-            }
-            (Err(not_passed), _) => Err(refused(not_passed)),
+            (Err(not_passed), Ok(key)) if is_kept_out(&not_passed) => match tokens.get(&key, now) {
+                Some(bytes) => Ok(Seen::Verbatim(201, bytes)),
+                None => Err(refused(&entrusted.head.method, not_passed)),
+            },
+            (Err(not_passed), _) => Err(refused(&entrusted.head.method, not_passed)),
         }
     }
 
@@ -316,7 +272,7 @@ impl Desk {
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.remove(ACCEPT_ENCODING);
-        let answer = self.0.tunnel.pass(request).await?;
+        let answer = self.0.tunnel.pass(request, Whose::Node).await?;
         let code = answer.status().as_u16();
         let body = Limited::new(answer.into_body(), TOKEN_BYTES_MAX).collect();
         let body = body
@@ -326,7 +282,7 @@ impl Desk {
     }
 
     async fn pass(&self, entrusted: &Entrusted) -> Result<Seen, NotPassed> {
-        let passed = self.0.tunnel.pass(request(entrusted)).await?;
+        let passed = self.0.tunnel.pass(request(entrusted), Whose::Node).await?;
         Ok(Seen::Passed(passed))
     }
 }
@@ -361,6 +317,19 @@ fn matter(node: &str, method: &Method, path: &ResourcePath) -> Option<Matter> {
     }
 }
 
+/// What whoever asked this is told if it did not get through.
+fn refusing(entrusted: &Entrusted) -> impl Fn(NotPassed) -> Status + '_ {
+    |why| refused(&entrusted.head.method, why)
+}
+
+/// Whether the cluster cannot be asked now: without a link, or where others have all its room.
+fn is_kept_out(why: &NotPassed) -> bool {
+    match why {
+        NotPassed::Offline { .. } | NotPassed::Busy | NotPassed::Broke(_) => true,
+        NotPassed::NotServed | NotPassed::Body(_) | NotPassed::Late(_) => false,
+    }
+}
+
 /// Where the leases of nodes are.
 const LEASES: &str = "kube-node-lease";
 
@@ -369,10 +338,27 @@ fn request(entrusted: &Entrusted) -> Request<Full<Bytes>> {
     Request::from_parts(entrusted.head.clone(), body)
 }
 
-fn object(entrusted: &Entrusted) -> Result<Value, Status> {
+/// The body of a request, whatever it is.
+fn body(entrusted: &Entrusted) -> Result<Value, Status> {
     let json = entrusted.json()?;
     serde_json::from_slice(&json)
         .map_err(|error| Status::bad_request(format!("the body cannot be read: {error}")))
+}
+
+/// The body of a request that is an object of its kind, and has the name that the request has.
+fn object(entrusted: &Entrusted) -> Result<Value, Status> {
+    let mut object = body(entrusted)?;
+    let Entrusted { kind, path, .. } = entrusted;
+    let target = Target {
+        kind,
+        namespace: &path.namespace,
+        name: &path.name,
+    };
+    meta::check_kind(&target, &object)?;
+    if !path.name.is_empty() {
+        meta::settle_name(&target, &mut object)?;
+    }
+    Ok(object)
 }
 
 fn patch(kind: &Kind, entrusted: &Entrusted) -> Result<Patch, Status> {

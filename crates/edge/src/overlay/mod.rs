@@ -7,6 +7,7 @@
 
 mod fold; // a write -> what an object becomes, and what is reported of it
 mod lease; // the lease of a kubelet on this node
+mod pulse; // whether that kubelet lives, and who is told
 mod remembered; // tokens that the cluster gave, for when it cannot be asked
 mod events; // events that are written here
 mod desk; // which write is seen to how
@@ -58,7 +59,7 @@ struct Shared {
     kinds: OnceLock<Kinds>,
     state: Mutex<State>,
     /// Writes are folded one after the other.
-    folding: tokio::sync::Mutex<()>,
+    folding: Arc<tokio::sync::Mutex<()>>,
     turns: watch::Sender<u64>,
 }
 
@@ -85,9 +86,26 @@ type Place = (Resource, ObjectName);
 #[derive(Default)]
 struct State {
     entries: BTreeMap<Place, Entry>,
-    /// In which turn an object last came to be shown otherwise.
-    changes: BTreeMap<Place, u64>,
+    /// How an object last came to be shown otherwise.
+    changes: BTreeMap<Place, Turned>,
     turn: u64,
+}
+
+struct Turned {
+    turn: u64,
+    /// Where nothing lies over it any more: the version that is shown again. Once there is another,
+    /// that is all there is to say.
+    bared: Option<Version>,
+}
+
+/// What becomes of something that lies over an object.
+enum Fate {
+    Stays,
+    /// It goes, and nothing is shown otherwise than before: the store has it, or what it lay over
+    /// is gone.
+    GoesUnseen,
+    /// It goes, and the object is shown as it is stored, at this version.
+    Bares(Version),
 }
 
 #[derive(Clone)]
@@ -108,7 +126,7 @@ impl Overlay {
             clock,
             kinds: OnceLock::new(),
             state: Mutex::default(),
-            folding: tokio::sync::Mutex::default(),
+            folding: Arc::default(),
             turns: watch::Sender::new(0),
         }));
         for (about, patch) in reports.waiting_statuses() {
@@ -145,38 +163,45 @@ impl Overlay {
     /// Writes a status here. What comes back is the object as it is shown from now on; nothing if
     /// this node does not hold it.
     async fn write(&self, about: &About, change: &Change) -> Result<Option<Bytes>, Status> {
-        let _folding = self.0.folding.lock().await;
+        let folding = self.0.folding.clone().lock_owned().await;
         let (kind, place) = (self.kind(about), self.place(about));
         let Some((stored, at)) = self.stored(&place)? else {
             return Ok(None);
         };
         let waiting = self.waiting(&place, &stored);
         let before = match &waiting {
-            Some(waiting) => fold::shown(kind, stored, waiting)?,
+            Some(waiting) => at_version(fold::shown(kind, stored, waiting)?, &at),
+            // What nothing lies over is shown at its own version, and that is what clients name.
             None => stored,
         };
-        let before = at_version(before, &at);
         let after = fold::changed(kind, &before, change)?;
         // What was settled is in the cluster: only what is not is named again.
         let unsettled = self.unsettled(&place, about);
         let folded = fold::folded(kind, unsettled.as_ref(), (&before, &after));
-        if let Some(patch) = folded {
-            let about = about.clone();
-            let statement = Statement::Status {
-                about: about.clone(),
-                patch: patch.to_string().into(),
-            };
-            let told = self.0.reports.tell(statement).await;
-            told.map_err(|why| desk::not_kept(&why))?;
-            let lies = match (&waiting, &unsettled) {
-                // Over what the cluster has and has not sent yet lies what is new.
-                (Some(waiting), None) => kubeapi::write::patch::composed(kind, waiting, &patch),
-                _ => patch,
-            };
-            self.0.state.lock().put(place, about, lies);
-            self.turned();
-        }
-        Ok(Some(after.to_string().into()))
+        let Some(patch) = folded else {
+            return Ok(Some(after.to_string().into()));
+        };
+        let about = about.clone();
+        let statement = Statement::Status {
+            about: about.clone(),
+            patch: patch.to_string().into(),
+        };
+        let lies = match (&waiting, &unsettled) {
+            // Over what the cluster has and has not sent yet lies what is new.
+            (Some(waiting), None) => kubeapi::write::patch::composed(kind, waiting, &patch),
+            _ => patch,
+        };
+        let overlay = self.clone();
+        // A client may give up meanwhile. What is reported is shown all the same, and the next
+        // write is folded onto it.
+        let kept = move || {
+            overlay.0.state.lock().put(place, about, lies);
+            overlay.turned();
+            drop(folding);
+        };
+        let told = self.0.reports.tell_then(statement, kept).await;
+        told.map_err(|why| desk::not_kept(&why))?;
+        Ok(Some(at_version(after, &at).to_string().into()))
     }
 
     /// What an object is reported as: the one that is held under this name.
@@ -259,14 +284,16 @@ impl Overlay {
         let now = self.0.clock.now();
         let mut turned = false;
         for (place, entry) in entries {
-            if self.lies(&place, &entry, now) {
-                continue;
-            }
+            let bared = match self.fate(&place, &entry, now) {
+                Fate::Stays => continue,
+                Fate::GoesUnseen => None,
+                Fate::Bares(version) => Some(version),
+            };
             let mut state = self.0.state.lock();
             let same = |it: &Entry| it.patch == entry.patch && it.about == entry.about;
             if state.entries.get(&place).is_some_and(same) {
-                state.remove(place);
-                turned = true;
+                turned |= bared.is_some();
+                state.remove(place, bared);
             }
         }
         if turned {
@@ -274,22 +301,29 @@ impl Overlay {
         }
     }
 
-    /// Whether something is still to lie over an object.
-    fn lies(&self, place: &Place, entry: &Entry, now: Instant) -> bool {
+    /// Whether something is still to lie over an object, and who sees it go.
+    fn fate(&self, place: &Place, entry: &Entry, now: Instant) -> Fate {
         let Ok(Some((stored, _))) = self.stored(place) else {
-            return false;
+            return Fate::GoesUnseen;
         };
         if uid(&entry.about) != text(&stored["metadata"], "uid") {
-            return false;
+            return Fate::GoesUnseen;
         }
         let Some((version, since)) = &entry.settled else {
-            return true;
+            return Fate::Stays;
         };
-        let row = self.0.keep.reader().row(&place.0, &place.1);
-        let came = row.map(|row| row.header.version.clone()) != *version;
         let shown = fold::shown(self.kind(&entry.about), stored.clone(), &entry.patch);
-        let is_there = shown.is_ok_and(|shown| shown == stored);
-        !came && !is_there && now.saturating_duration_since(*since) < SETTLED_AFTER
+        if shown.is_ok_and(|shown| shown == stored) {
+            return Fate::GoesUnseen;
+        }
+        let row = self.0.keep.reader().row(&place.0, &place.1);
+        let held = row.map(|row| row.header.version.clone());
+        let waits = now.saturating_duration_since(*since) < SETTLED_AFTER;
+        match held {
+            held if held == *version && waits => Fate::Stays,
+            Some(held) => Fate::Bares(held),
+            None => Fate::GoesUnseen,
+        }
     }
 
     fn turned(&self) {
@@ -300,7 +334,7 @@ impl Overlay {
 
 impl State {
     fn put(&mut self, place: Place, about: About, patch: Value) {
-        self.change(&place);
+        self.change(&place, None);
         let settled = None;
         let entry = Entry {
             about,
@@ -310,16 +344,22 @@ impl State {
         self.entries.insert(place, entry);
     }
 
-    fn remove(&mut self, place: Place) {
-        self.change(&place);
+    /// Takes away what lies over an object. If nobody sees it go, nobody is told: who was not sent
+    /// what lay there need not be any more.
+    fn remove(&mut self, place: Place, bared: Option<Version>) {
         self.entries.remove(&place);
+        match bared {
+            Some(_) => self.change(&place, bared),
+            None => drop(self.changes.remove(&place)),
+        }
     }
 
-    fn change(&mut self, place: &Place) {
+    fn change(&mut self, place: &Place, bared: Option<Version>) {
         self.turn += 1;
-        self.changes.insert(place.clone(), self.turn);
+        let turn = self.turn;
+        self.changes.insert(place.clone(), Turned { turn, bared });
         if self.changes.len() > CHANGES_MAX {
-            let oldest = self.changes.iter().min_by_key(|(_, turn)| **turn);
+            let oldest = self.changes.iter().min_by_key(|(_, changed)| changed.turn);
             if let Some(oldest) = oldest.map(|(place, _)| place.clone()) {
                 self.changes.remove(&oldest);
             }
@@ -353,10 +393,21 @@ impl read::Overlay for Overlay {
     }
 
     fn changed(&self, resource: &Resource, after: u64) -> Vec<ObjectName> {
-        let state = self.0.state.lock();
+        let reader = self.0.keep.reader();
+        let is_still = |name: &ObjectName, bared: &Option<Version>| match bared {
+            Some(bared) => {
+                let row = reader.row(resource, name);
+                row.is_some_and(|row| row.header.version == *bared)
+            }
+            None => true,
+        };
+        let mut state = self.0.state.lock();
+        state
+            .changes
+            .retain(|(of, name), turned| of != resource || is_still(name, &turned.bared));
         let changes = state.changes.iter();
         changes
-            .filter(|((of, _), turn)| of == resource && **turn > after)
+            .filter(|((of, _), turned)| of == resource && turned.turn > after)
             .map(|((_, name), _)| name.clone())
             .collect()
     }

@@ -1,19 +1,30 @@
 //! What lies over a store: what it shows, for how long, and after a restart.
 
+use std::task::Poll;
+
 use host::clock::Hands;
-use host::{Clock, Tasks};
+use host::{Clock, Tasks, Times};
+use kubeapi::catalog::Catalog;
 use kubeapi::read::Overlay as _;
+use kubeapi::read::encode::Encoder;
+use kubeapi::read::options::WatchOptions;
+use kubeapi::read::watch::{self, Begun as Watched, Surroundings, Turn};
+use kubeapi::request::{Form, Query, Target};
+use kubeapi::serve::{Entrusted, Seen};
+use kubeapi::table::Include;
 use kubeapi::write::patch::Patch;
+use object::select::Selector;
 use object::{Object, Scope};
 use serde_json::json;
 use store::disk::memory::MemoryDisk;
-use store::{Options, Replica};
+use store::{Extent, Options, Range, Replica, Want};
 use wire::frame::{Queue, Reported};
 use wire::inbox::{Complete, Onto, Piece, Replaced};
 
 use super::*;
 use crate::keep::{Begun, Stored};
 use crate::reports::{Hub, LIMITS};
+use crate::tunnel::{Answers, REQUESTS_MAX, Tunnel};
 
 struct Node {
     keep: Keep,
@@ -117,6 +128,16 @@ impl Node {
         self.overlay.write(&self.about(), &change).await
     }
 
+    /// Puts a whole pod that names a version. Returns the version that comes back, or the code of
+    /// a refusal.
+    async fn put(&self, version: u64, message: &str) -> Result<String, u16> {
+        let change = Change::Put(pod("u", version, message));
+        let answer = self.overlay.write(&self.about(), &change).await;
+        let answer = answer.map_err(|status| status.code)?.unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        Ok(text(&answer["metadata"], "resourceVersion").to_owned())
+    }
+
     /// The pod as it is shown, if something lies over it.
     fn shown(&self) -> Option<Value> {
         let reader = self.keep.reader();
@@ -178,6 +199,42 @@ async fn a_status_that_is_written_is_shown_at_the_version_of_its_resource() {
 }
 
 #[tokio::test]
+async fn a_client_names_the_version_at_which_it_was_shown_an_object() {
+    let node = Node::new().await;
+    assert_eq!(node.put(4, "here").await, Err(409));
+    // As it is stored: at its own version, and still after a write that changes nothing.
+    assert_eq!(node.put(5, "stored").await, Ok("5".to_owned()));
+    assert_eq!(node.put(5, "here").await, Ok("7".to_owned()));
+    // Something lies over it now: at the version of its resource.
+    assert_eq!(node.put(5, "again").await, Err(409));
+    assert_eq!(node.put(7, "again").await, Ok("7".to_owned()));
+    let named = json!({"metadata": {"resourceVersion": "7"}, "status": {"reason": "x"}});
+    let change = Change::Patch(Patch::Strategic(named));
+    let patched = node.overlay.write(&node.about(), &change).await;
+    assert!(patched.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn what_is_reported_is_shown_though_the_client_gave_up() {
+    let node = Node::new().await;
+    {
+        let writing = node.write(json!({"message": "one"}));
+        let mut writing = Box::pin(writing);
+        // It is polled once: the order is given, and nobody has written it yet.
+        let polled = std::future::poll_fn(|context| Poll::Ready(writing.as_mut().poll(context)));
+        assert!(polled.await.is_pending());
+    }
+    node.write(json!({"reason": "two"})).await.unwrap();
+    let shown = node.shown().unwrap();
+    assert_eq!(shown["status"]["message"], "one");
+    assert_eq!(shown["status"]["reason"], "two");
+    let statuses = node.reports.waiting_statuses();
+    let patch: Value = serde_json::from_slice(&statuses[0].1).unwrap();
+    assert_eq!(patch["status"], json!({"message": "one", "reason": "two"}));
+    assert_eq!(statuses.len(), 1);
+}
+
+#[tokio::test]
 async fn what_was_written_is_shown_after_a_restart() {
     let mut node = Node::new().await;
     node.write(json!({"message": "one"})).await.unwrap();
@@ -215,9 +272,13 @@ async fn what_the_cluster_has_lies_there_until_the_object_comes() {
     assert!(!node.reports.waits(&node.about()));
     node.overlay.sweep();
     assert_eq!(node.shown().unwrap()["status"]["message"], "here");
+    // Nobody sees it go: the same came by itself.
+    let turn = *node.overlay.turns().borrow();
     node.hold(&pod("u", 8, "here"), 9).await;
     node.overlay.sweep();
     assert_eq!(node.shown(), None);
+    assert_eq!(*node.overlay.turns().borrow(), turn);
+    assert_eq!(node.overlay.changed(&pods(), 0), []);
 }
 
 #[tokio::test]
@@ -235,6 +296,81 @@ async fn what_was_settled_and_never_came_goes_after_a_while() {
     node.overlay.sweep();
     assert_eq!(node.shown(), None);
     assert!(turns.has_changed().unwrap());
+    // Who watches is told until there is something newer.
+    assert_eq!(node.overlay.changed(&pods(), 0), [name()]);
+    node.hold(&pod("u", 8, "newer"), 9).await;
+    assert_eq!(node.overlay.changed(&pods(), 0), []);
+}
+
+/// What a watch from a version says at once, as (type, version, message).
+async fn watched(node: &Node, query: &str) -> Vec<(String, String, String)> {
+    let kind = Kinds::new().pods;
+    let (query, form) = (Query::parse(query).unwrap(), Form::negotiate("", false));
+    let encoder = Encoder::new(kind.clone(), form.unwrap(), Include::default());
+    let want = Want {
+        resource: pods(),
+        range: Range::All,
+        selector: Selector::default(),
+        extent: Extent::Whole,
+    };
+    let around = Surroundings {
+        clock: node.clock.clone(),
+        shutdown: Shutdown::new(),
+        spread: 0.5,
+        overlay: Some(Arc::new(node.overlay.clone())),
+        gone: None,
+    };
+    let options = WatchOptions::parse(&query).unwrap();
+    let begun = watch::watch(node.keep.reader(), encoder, want, &options, around);
+    let Watched::Watching(mut watching) = begun.await.unwrap() else {
+        panic!("it did not begin");
+    };
+    let mut said = Vec::new();
+    while let Turn::Send(bytes) = watching.turn() {
+        let events = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
+        said.extend(events.map(|event| {
+            let event = event.unwrap();
+            let object = &event["object"];
+            (
+                text(&event, "type").to_owned(),
+                text(&object["metadata"], "resourceVersion").to_owned(),
+                text(&object["status"], "message").to_owned(),
+            )
+        }));
+    }
+    said
+}
+
+#[tokio::test]
+async fn a_watch_that_goes_on_never_ends_up_at_an_older_version() {
+    let node = Node::new().await;
+    let expected = |words: &[(&str, &str, &str)]| -> Vec<(String, String, String)> {
+        let owned = |(kind, at, message): &(&str, &str, &str)| {
+            (kind.to_string(), at.to_string(), message.to_string())
+        };
+        words.iter().map(owned).collect()
+    };
+    let (plain, marked) = (
+        "watch=1&resourceVersion=7",
+        "watch=1&resourceVersion=7&allowWatchBookmarks=true",
+    );
+    node.write(json!({"message": "here"})).await.unwrap();
+    for query in [plain, marked] {
+        let said = expected(&[("MODIFIED", "7", "here")]);
+        assert_eq!(watched(&node, query).await, said);
+    }
+    // It never comes, and what is stored is shown again.
+    node.acked();
+    node.hands.advance(SETTLED_AFTER);
+    node.overlay.sweep();
+    let said = expected(&[("MODIFIED", "7", "stored")]);
+    assert_eq!(watched(&node, plain).await, said);
+    let said = expected(&[("MODIFIED", "5", "stored"), ("BOOKMARK", "7", "")]);
+    assert_eq!(watched(&node, marked).await, said);
+    // Something newer comes; who has seen it is told nothing.
+    node.hold(&pod("u", 8, "newer"), 9).await;
+    let later = "watch=1&resourceVersion=9&allowWatchBookmarks=true";
+    assert_eq!(watched(&node, later).await, []);
 }
 
 #[tokio::test]
@@ -243,4 +379,35 @@ async fn what_changes_nothing_is_not_reported() {
     let answer = node.write(json!({"message": "stored"})).await.unwrap();
     assert!(answer.is_some());
     assert_eq!((node.reports.counts().0, node.shown()), (0, None));
+}
+
+#[tokio::test]
+async fn while_others_have_the_whole_link_a_status_is_written_here() {
+    let mut node = Node::new().await;
+    let crowd = node.tasks.crowd("requests", REQUESTS_MAX);
+    let times = Times::new(node.clock.clone());
+    let tunnel = Tunnel::new(crowd, times.clone(), Arc::default());
+    let none = wire::stream::Limits {
+        streams: 0,
+        ..Default::default()
+    };
+    let board = tunnel::Board::new(wire::stream::Side::Agent, none, || {});
+    tunnel.begin(Some(board.opener()), Answers::Plain);
+    let (name, overlay) = ("n1".parse().unwrap(), node.overlay.clone());
+    let desk = Desk::new(&name, (tunnel, node.reports.clone()), overlay, times);
+    let uri = "/api/v1/namespaces/default/pods/p/status";
+    let Ok(Target::Resource(path)) = Target::parse(uri) else {
+        panic!("{uri}");
+    };
+    let request = http::Request::patch(uri).header("content-type", "application/merge-patch+json");
+    let entrusted = Entrusted {
+        head: request.body(()).unwrap().into_parts().0,
+        path,
+        kind: Catalog::new().find("", "v1", "pods").unwrap(),
+        body: Bytes::from_static(br#"{"status":{"message":"here"}}"#),
+    };
+    let seen = desk.see_to(entrusted).await.unwrap();
+    assert!(matches!(seen, Seen::Object(200, _)));
+    assert_eq!(node.shown().unwrap()["status"]["message"], "here");
+    assert_eq!(node.reports.counts().0, 1);
 }

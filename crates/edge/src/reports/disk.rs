@@ -10,7 +10,7 @@ use object::codec::{Malformed, Taker, put_bytes, put_number, put_text};
 use store::Reader;
 use store::replica::Refusal;
 use wire::frame::{Form, Queue, Report};
-use wire::report::{Forget, Persist};
+use wire::report::Forget;
 
 use crate::keep::Keep;
 
@@ -27,6 +27,14 @@ pub(super) struct Found {
     pub(super) series: Option<u64>,
     pub(super) forgotten: Vec<Forget>,
     pub(super) entries: Vec<Report>,
+}
+
+impl Found {
+    /// Whether a hub has an entry: a crash left it behind.
+    pub(super) fn has_forgotten(&self, report: &Report) -> bool {
+        let upto = |it: &Forget| it.queue == report.queue && report.number <= it.upto;
+        self.forgotten.iter().any(upto)
+    }
 }
 
 /// Reads everything. What cannot be read is left out: it is damaged, or of a later release.
@@ -74,37 +82,29 @@ pub(super) async fn ready(keep: &Keep, series: u64) -> Result<(), Refusal> {
         keep.put_own(SERIES, Some(series.to_string().into()))
             .await?;
     }
-    let upto: BTreeMap<Queue, u64> = found
-        .forgotten
-        .iter()
-        .map(|it| (it.queue, it.upto))
-        .collect();
     let mut newest = BTreeMap::new();
     for report in &found.entries {
         newest.insert((report.queue, &*report.key), report.number);
     }
     for report in &found.entries {
-        let forgotten = upto.get(&report.queue) >= Some(&report.number);
         let replaced = report.queue.form() == Some(Form::NewestWins)
             && newest.get(&(report.queue, &*report.key)) > Some(&report.number);
-        if forgotten || replaced {
-            keep.put_own(&name(report.queue, report.number), None)
-                .await?;
+        if found.has_forgotten(report) || replaced {
+            remove(keep, report.queue, report.number).await?;
         }
     }
     Ok(())
 }
 
-/// Writes an entry, and takes away what it replaces.
-pub(super) async fn write(keep: &Keep, persist: Persist) -> Result<(), Refusal> {
-    let report = &persist.report;
+/// Writes an entry.
+pub(super) async fn write(keep: &Keep, report: &Report) -> Result<(), Refusal> {
     let place = name(report.queue, report.number);
-    keep.put_own(&place, Some(encode(report))).await?;
-    // A crash in between leaves both, and the newer one counts.
-    match persist.instead_of {
-        Some(older) => keep.put_own(&name(report.queue, older), None).await,
-        None => Ok(()),
-    }
+    keep.put_own(&place, Some(encode(report))).await
+}
+
+/// Takes an entry away that another one replaced.
+pub(super) async fn remove(keep: &Keep, queue: Queue, number: u64) -> Result<(), Refusal> {
+    keep.put_own(&name(queue, number), None).await
 }
 
 /// Forgets what the hub has. The number comes first: entries without it would be sent again.

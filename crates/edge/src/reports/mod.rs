@@ -7,8 +7,10 @@
 
 mod disk; // entries <-> documents
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use host::{Shutdown, secret};
@@ -18,7 +20,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::warn;
 use wire::frame::{Queue, Report, Reported};
 use wire::report::statement::About;
-use wire::report::{self, Forget, Limits, Persist, Refused, Statement};
+use wire::report::{self, Forget, Limits, Refused, Statement};
 
 use crate::keep::Keep;
 use crate::status;
@@ -33,6 +35,8 @@ pub const LIMITS: Limits = Limits {
 };
 /// Entries that wait to be written. Whoever brings another one waits.
 const WAITING_MAX: usize = 64;
+/// When it is tried again to forget what a disk would not.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// The queues of a node. Clones share everything.
 #[derive(Clone)]
@@ -57,8 +61,8 @@ struct State {
     series: u64,
     /// Whether the disk has the series, and nothing that a crash left behind.
     readied: bool,
-    /// What the disk is to forget.
-    forget: Vec<Forget>,
+    /// What the disk is to forget: of a queue everything up to a number.
+    forget: BTreeMap<Queue, u64>,
     /// What the hub of the session takes.
     hub: Hub,
     trust: Trust,
@@ -95,6 +99,7 @@ pub enum Hub {
 
 struct Order {
     statement: Statement,
+    kept: Box<dyn FnOnce() + Send>,
     answer: oneshot::Sender<Result<(), NotKept>>,
 }
 
@@ -127,7 +132,7 @@ impl Reports {
                 queues,
                 series,
                 readied: false,
-                forget: Vec::new(),
+                forget: BTreeMap::new(),
                 hub: Hub::Away,
                 trust: Trust::Good,
                 listeners: Vec::new(),
@@ -142,8 +147,9 @@ impl Reports {
 
     /// The statuses that wait on disk, oldest first: what is shown of objects after a restart.
     pub fn waiting_statuses(&self) -> Vec<(About, Bytes)> {
-        let entries = disk::read(self.0.keep.reader()).entries.into_iter();
-        let said = entries.filter_map(|it| Statement::decode(it.queue, &it.bytes).ok());
+        let found = disk::read(self.0.keep.reader());
+        let waiting = found.entries.iter().filter(|it| !found.has_forgotten(it));
+        let said = waiting.filter_map(|it| Statement::decode(it.queue, &it.bytes).ok());
         said.filter_map(|statement| match statement {
             Statement::Status { about, patch } => Some((about, patch)),
             Statement::Kubelet(_) | Statement::Wants(_) | Statement::Event { .. } => None,
@@ -158,8 +164,22 @@ impl Reports {
 
     /// Takes a statement. It is on disk when this returns.
     pub async fn tell(&self, statement: Statement) -> Result<(), NotKept> {
+        self.tell_then(statement, || {}).await
+    }
+
+    /// The same. Once it is on disk and before it is sent, `kept` is done, whoever gives up waiting
+    /// meanwhile.
+    pub async fn tell_then(
+        &self,
+        statement: Statement,
+        kept: impl FnOnce() + Send + 'static,
+    ) -> Result<(), NotKept> {
         let (answer, answered) = oneshot::channel();
-        let order = Order { statement, answer };
+        let order = Order {
+            statement,
+            kept: Box::new(kept),
+            answer,
+        };
         let sent = self.0.orders.send(order).await;
         sent.map_err(|_| NotKept::Stopping)?;
         answered.await.unwrap_or(Err(NotKept::Stopping))
@@ -240,7 +260,9 @@ impl Reports {
         let mut state = self.0.state.lock();
         let before = state.queues.status_keys();
         match state.queues.reported(reported) {
-            Ok(Some(forget)) => state.forget.push(forget),
+            Ok(Some(Forget { queue, upto })) => {
+                state.forget.insert(queue, upto);
+            }
             Ok(None) => {}
             Err(not_sent) => {
                 warn!(error = %not_sent, "the disk is an old copy: reports are counted anew");
@@ -265,47 +287,61 @@ impl Reports {
         let Some(mut incoming) = self.0.incoming.lock().take() else {
             return Ok(());
         };
+        let mut forgot = Ok(());
         loop {
             let order = tokio::select! {
-                order = incoming.recv() => order,
-                () = self.0.forgets.notified() => {
-                    if let Err(error) = self.forget().await {
-                        // The hub has it, and ignores it when it comes again.
-                        warn!(%error, "what was reported is not forgotten");
-                    }
-                    continue;
-                }
+                order = incoming.recv() => Some(order),
+                () = self.0.forgets.notified() => None,
+                () = tokio::time::sleep(AGAIN), if forgot.is_err() => None,
                 () = shutdown.triggered() => return Ok(()),
             };
-            let Some(Order { statement, answer }) = order else {
+            let Some(order) = order else {
+                forgot = self.forget().await;
+                if let Err(error) = &forgot {
+                    // After a restart it would be sent again, over what is newer by then.
+                    warn!(%error, "what was reported is not forgotten yet");
+                }
+                continue;
+            };
+            let Some(order) = order else {
                 return Ok(());
             };
+            let written = self.write(&order.statement, order.kept).await;
+            if written.is_ok() && forgot.is_err() {
+                // A disk that takes this takes that too.
+                self.0.forgets.notify_one();
+            }
             // Who asked may be gone. It was taken, so it counts.
-            drop(answer.send(self.write(&statement).await));
+            drop(order.answer.send(written));
         }
     }
 
-    async fn write(&self, statement: &Statement) -> Result<(), NotKept> {
+    async fn write(&self, statement: &Statement, kept: impl FnOnce()) -> Result<(), NotKept> {
         self.ready().await.map_err(NotKept::Store)?;
+        let queue = statement.queue();
         let persist = {
             let mut state = self.0.state.lock();
-            let (queue, key) = (statement.queue(), statement.key());
+            let key = statement.key();
             state.queues.push(queue, &key, statement.encode())?
         };
-        let Persist { write, .. } = persist;
-        match disk::write(&self.0.keep, persist).await {
-            Ok(()) => {
-                self.0.state.lock().queues.stored(write);
-                self.0.sends.notify_one();
-                Ok(())
-            }
-            Err(refusal) => {
-                // It was not taken, so it must not be sent: what is on disk counts.
-                warn!(error = %refusal, "a report is not on disk");
-                self.reload();
-                Err(NotKept::Store(refusal))
-            }
+        if let Err(refusal) = disk::write(&self.0.keep, &persist.report).await {
+            // It was not taken, so it must not be sent: what is on disk counts.
+            warn!(error = %refusal, "a report is not on disk");
+            self.reload();
+            return Err(NotKept::Store(refusal));
         }
+        kept();
+        self.0.state.lock().queues.stored(persist.write);
+        self.0.sends.notify_one();
+        if let Some(older) = persist.instead_of
+            && let Err(error) = disk::remove(&self.0.keep, queue, older).await
+        {
+            // Both are there, as after a crash, and the newer one counts. The next write begins
+            // with this one.
+            warn!(%error, "a report that was replaced is still on disk");
+            self.0.state.lock().readied = false;
+        }
+        Ok(())
     }
 
     /// Sees to it that the disk has the series, before anything is counted in it.
@@ -321,27 +357,38 @@ impl Reports {
         Ok(())
     }
 
-    /// Takes the queues as they are on disk. They are sent in the next session.
+    /// Takes the queues as they are on disk. The session goes on with them: the hub says only once
+    /// which of them it collects.
     fn reload(&self) {
         let found = disk::read(self.0.keep.reader());
         let mut state = self.0.state.lock();
         let (series, limits) = (state.series, self.0.limits);
-        state.queues = report::Reports::restore(series, limits, found.forgotten, found.entries);
+        let mut queues = report::Reports::restore(series, limits, found.forgotten, found.entries);
+        queues.go_on_from(&state.queues);
+        state.queues = queues;
         state.readied = false;
     }
 
     async fn forget(&self) -> Result<(), Refusal> {
-        let (forgets, trust) = {
-            let mut state = self.0.state.lock();
-            (std::mem::take(&mut state.forget), state.trust)
-        };
-        for forget in forgets {
+        while let Some(forget) = self.to_forget() {
             disk::forget(&self.0.keep, forget).await?;
+            let mut state = self.0.state.lock();
+            // There may be more of the queue by now.
+            if state.forget.get(&forget.queue) == Some(&forget.upto) {
+                state.forget.remove(&forget.queue);
+            }
         }
+        let trust = self.0.state.lock().trust;
         match trust {
             Trust::OldCopy => self.count_anew().await,
             Trust::Good => Ok(()),
         }
+    }
+
+    fn to_forget(&self) -> Option<Forget> {
+        let state = self.0.state.lock();
+        let (&queue, &upto) = state.forget.first_key_value()?;
+        Some(Forget { queue, upto })
     }
 
     /// Begins another series. It is sent in the next session, where the hub says what it has of
@@ -349,9 +396,11 @@ impl Reports {
     async fn count_anew(&self) -> Result<(), Refusal> {
         let series = random();
         disk::begin(&self.0.keep, series).await?;
-        self.0.state.lock().series = series;
-        self.reload();
-        self.0.state.lock().trust = Trust::Good;
+        let found = disk::read(self.0.keep.reader());
+        let mut state = self.0.state.lock();
+        let limits = self.0.limits;
+        state.queues = report::Reports::restore(series, limits, found.forgotten, found.entries);
+        (state.series, state.readied, state.trust) = (series, false, Trust::Good);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use host::Clock;
+use store::disk::lossy::{Fault, LossyDisk};
 use store::disk::real::RealDisk;
 use store::{Options, Replica};
 use wire::report::statement::{Act, EventApi, Pulse};
@@ -13,6 +14,12 @@ fn keep(folder: &Path) -> Keep {
     let disk = Arc::new(RealDisk::open(folder).unwrap());
     let replica = Replica::open(disk, Options::new("n"), Clock::machine()).unwrap();
     Keep::new(replica)
+}
+
+/// A store on a disk that can fail.
+fn on(disk: &LossyDisk) -> Keep {
+    let (disk, options) = (Arc::new(disk.clone()), Options::new("n"));
+    Keep::new(Replica::open_here(disk, options, Clock::machine()).unwrap())
 }
 
 fn opened(keep: &Keep) -> Reports {
@@ -145,13 +152,74 @@ async fn what_the_hub_has_is_forgotten_for_good_and_its_numbers_are_not() {
 }
 
 #[tokio::test]
+async fn a_status_that_the_hub_has_does_not_wait_after_a_crash() {
+    let disk = LossyDisk::default();
+    let keep = on(&disk);
+    let reports = opened(&keep);
+    told(&reports, [status("p", "1"), status("q", "1")]).await;
+    let sent = session(&reports, &[]);
+    // The crash comes when the number is written, and before the entry goes.
+    let number = format!("reports/forgotten.{}", Queue::Statuses.number());
+    let upto = sent[0].number.to_string();
+    keep.put_own(&number, Some(upto.into())).await.unwrap();
+    let reports = opened(&keep);
+    let waiting = reports.waiting_statuses().into_iter();
+    let keys: Vec<String> = waiting.map(|(about, _)| about.key()).collect();
+    assert_eq!(keys, ["pod/default/q/u"]);
+    assert_eq!(session(&reports, &[]).len(), 1);
+}
+
+/// A disk does not forget what the hub has, and is well again. Then time passes, or something else
+/// is reported; what is left on disk after that is returned.
+async fn left_after(then: impl AsyncFnOnce(&Reports)) -> Vec<Statement> {
+    let disk = LossyDisk::default();
+    let keep = on(&disk);
+    let reports = opened(&keep);
+    let telling = async {
+        reports.tell(event("a")).await.unwrap();
+        let sent = session(&reports, &[]);
+        tokio::task::yield_now().await;
+        disk.fail_at(disk.calls(), Fault::Full);
+        reports.reported(ack(&sent[0]));
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(disk::read(keep.reader()).entries, sent);
+        disk.heal();
+        then(&reports).await;
+    };
+    tokio::select! {
+        ran = reports.clone().run(Shutdown::new()) => panic!("{ran:?}"),
+        () = telling => {}
+    }
+    said(&disk::read(keep.reader()).entries)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_hub_has_is_forgotten_when_the_disk_is_well_again() {
+    let left = left_after(async |_: &Reports| {
+        tokio::time::sleep(AGAIN + Duration::from_secs(1)).await;
+    });
+    assert_eq!(left.await, []);
+    let left = left_after(async |reports: &Reports| {
+        for name in ["b", "c"] {
+            reports.tell(event(name)).await.unwrap();
+        }
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+    });
+    assert_eq!(left.await, [event("b"), event("c")]);
+}
+
+#[tokio::test]
 async fn what_did_not_reach_the_disk_was_never_taken() {
     let folder = tempfile::tempdir().unwrap();
     let keep = keep(folder.path());
     let reports = opened(&keep);
     // Nobody writes: the caller gives up, as if the program were killed.
     let telling = reports.tell(event("a"));
-    let waited = tokio::time::timeout(std::time::Duration::from_millis(10), telling);
+    let waited = tokio::time::timeout(Duration::from_millis(10), telling);
     assert!(waited.await.is_err());
     let reports = opened(&keep);
     assert_eq!(session(&reports, &[]), []);
@@ -173,16 +241,7 @@ async fn a_crash_between_two_writes_leaves_the_newer_one() {
         pushed.unwrap()
     };
     assert_eq!(persist.instead_of, Some(sent[0].number));
-    let instead_of = None;
-    disk::write(
-        &keep,
-        Persist {
-            instead_of,
-            ..persist
-        },
-    )
-    .await
-    .unwrap();
+    disk::write(&keep, &persist.report).await.unwrap();
     assert_eq!(disk::read(keep.reader()).entries.len(), 2);
     let reports = opened(&keep);
     assert_eq!(said(&session(&reports, &[])), [status("p", "2")]);
@@ -200,6 +259,60 @@ async fn what_the_disk_refused_is_not_sent_and_the_rest_is() {
     assert_eq!(reports.counts().0, 2);
     reports.reload();
     assert_eq!(said(&session(&reports, &[])), [event("a")]);
+}
+
+#[tokio::test]
+async fn a_session_goes_on_after_a_write_that_the_disk_refused() {
+    let disk = LossyDisk::default();
+    let reports = opened(&on(&disk));
+    let shutdown = Shutdown::new();
+    let telling = async {
+        reports.tell(event("a")).await.unwrap();
+        assert_eq!(said(&session(&reports, &[])), [event("a")]);
+        disk.fail_at(disk.calls(), Fault::Full);
+        let refused = reports.tell(Statement::Kubelet(Pulse::Alive)).await;
+        assert!(matches!(refused, Err(NotKept::Store(_))), "{refused:?}");
+        assert_eq!(reports.next(), None, "nothing is sent twice");
+        disk.heal();
+        let alive = Statement::Kubelet(Pulse::Alive);
+        reports.tell(alive.clone()).await.unwrap();
+        let sent: Vec<Report> = std::iter::from_fn(|| reports.next()).collect();
+        assert_eq!(said(&sent), [alive]);
+    };
+    tokio::select! {
+        ran = reports.clone().run(shutdown) => panic!("{ran:?}"),
+        () = telling => {}
+    }
+}
+
+#[tokio::test]
+async fn an_entry_on_disk_counts_though_the_one_before_it_does_not_go() {
+    let disk = LossyDisk::default();
+    let keep = on(&disk);
+    let reports = opened(&keep);
+    let telling = async {
+        reports.tell(event("a")).await.unwrap();
+        let before = disk.calls();
+        reports.tell(status("p", "1")).await.unwrap();
+        let calls = disk.calls() - before;
+        session(&reports, &[]);
+        // The newer one is written, and then the disk is full.
+        disk.fail_at(disk.calls() + calls, Fault::Full);
+        reports.tell(status("p", "2")).await.unwrap();
+        assert_eq!(disk::read(keep.reader()).entries.len(), 3);
+        assert_eq!(said(&[reports.next().unwrap()]), [status("p", "2")]);
+        // No more of them gather.
+        assert!(reports.tell(status("p", "3")).await.is_err());
+        disk.heal();
+        reports.tell(event("b")).await.unwrap();
+        let mut left = said(&disk::read(keep.reader()).entries);
+        left.retain(|it| it.queue() == Queue::Statuses);
+        assert_eq!(left, [status("p", "2")]);
+    };
+    tokio::select! {
+        ran = reports.clone().run(Shutdown::new()) => panic!("{ran:?}"),
+        () = telling => {}
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@
 //! session there is. One request has one stream, on which both ends speak HTTP/1.1. Bytes pass as
 //! they come, both ways; what is dropped here is given up at the hub and in the cluster.
 
+mod places; // how many streams each caller may have
+mod arriving; // a body that is not waited for for ever
 mod patience; // how long an answer is waited for
 #[cfg(test)]
 mod tests;
@@ -30,10 +32,13 @@ use store::Reader;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::debug;
 use tunnel::pieces::{Base, Unpacking};
-use tunnel::{Caller, NotOpened, Opener, closed, hops};
+use tunnel::{BASE_BYTES_MAX, Caller, NotOpened, Opener, closed, hops};
 use wire::frame::Cause;
 
 use crate::status::Status;
+use arriving::{Arriving, StoodStill};
+pub use places::Whose;
+use places::{Placed, Places};
 
 /// Requests that are on their way at once, and connections that changed their protocol: a session
 /// has no more streams than these.
@@ -52,6 +57,7 @@ struct Shared {
     crowd: Crowd,
     times: Times,
     status: Arc<Status>,
+    places: Arc<Places>,
     way: Mutex<Way>,
     /// What the node holds, which answers are compared with.
     held: OnceLock<Reader>,
@@ -85,7 +91,8 @@ pub enum NotPassed {
         /// Since when; nothing if there was none since the agent started.
         since: Option<Timestamp>,
     },
-    /// Here or at the hub there is no room for another request now. Nothing was done.
+    /// Here or at the hub there is no room for another request of this caller now. Nothing was
+    /// done.
     #[error("there is no room for another request now")]
     Busy,
     /// The hub carries no requests: it is older than this agent. Nothing was done.
@@ -94,6 +101,9 @@ pub enum NotPassed {
     /// Its body broke off, or made no sense, before all of it was here. That is the caller's fault.
     #[error("{0}")]
     Body(String),
+    /// Its body stood still for too long. That is the caller's fault, too.
+    #[error("the body did not come in time: {0}")]
+    Late(String),
     /// It broke on the way. The cluster may have done what was asked.
     #[error("{0}")]
     Broke(String),
@@ -106,7 +116,7 @@ impl NotPassed {
             Self::Offline { .. } => "offline",
             Self::Busy => "busy",
             Self::NotServed => "not-served",
-            Self::Body(_) => "body",
+            Self::Body(_) | Self::Late(_) => "body",
             Self::Broke(_) => "broke",
         }
     }
@@ -119,6 +129,7 @@ impl Tunnel {
             crowd,
             times,
             status,
+            places: Arc::default(),
             way: Mutex::new(Way::None(None)),
             held: OnceLock::new(),
         }))
@@ -133,13 +144,20 @@ impl Tunnel {
     /// Passes a request to the cluster, and gives the head of the answer with a body that is read
     /// as it comes. Its URI is a path and query; what concerns the caller's connection is dropped.
     ///
-    /// An answer of 101 has changed the protocol: see [`Tunnel::splice`].
-    pub async fn pass<B>(&self, request: Request<B>) -> Result<Response<Incoming>, NotPassed>
+    /// An answer of 101 has changed the protocol: see [`Tunnel::splice`]. The request takes a place
+    /// of its caller until the last of the answer came, or the changed connection is over.
+    pub async fn pass<B>(
+        &self,
+        request: Request<B>,
+        whose: Whose,
+    ) -> Result<Response<Incoming>, NotPassed>
     where
-        B: Body<Data = Bytes> + Send + 'static,
+        B: Body<Data = Bytes> + Unpin + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let passed = self.try_pass(request).await;
+        let clock = self.0.times.clock();
+        let request = request.map(|body| Arriving::new(body, clock.clone()));
+        let passed = self.try_pass(request, whose).await;
         let label = match &passed {
             Ok(_) => "passed",
             Err(not_passed) => not_passed.label(),
@@ -193,7 +211,11 @@ impl Tunnel {
         }
     }
 
-    async fn try_pass<B>(&self, request: Request<B>) -> Result<Response<Incoming>, NotPassed>
+    async fn try_pass<B>(
+        &self,
+        request: Request<B>,
+        whose: Whose,
+    ) -> Result<Response<Incoming>, NotPassed>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -205,6 +227,7 @@ impl Tunnel {
             None => Caller::Listens,
         };
         let (opener, answers) = self.opener()?;
+        let share = self.0.places.take(whose).ok_or(NotPassed::Busy)?;
         let place = self.0.crowd.place().ok_or(NotPassed::Busy)?;
         let purpose = match answers {
             Answers::Plain => tunnel::HTTP,
@@ -212,6 +235,7 @@ impl Tunnel {
         };
         let tube = opener.open(purpose, caller);
         let tube = tube.map_err(|not_opened| self.not_opened(&not_opened))?;
+        let tube = Placed::new(tube, share);
         let asking: Asking = match answers {
             Answers::Plain => Box::pin(ask(request, tube, place)),
             Answers::Packed => {
@@ -233,10 +257,10 @@ impl Tunnel {
         }
     }
 
-    /// What an answer is compared with: what is held of the object that is asked for. The request
+    /// What an answer is compared with: what is held of the object that is answered. The request
     /// says which that is.
     fn base<B>(&self, request: &mut Request<B>) -> Base {
-        let Some(bytes) = self.held(request.uri().path()) else {
+        let Some(bytes) = self.held(request) else {
             return Base::default();
         };
         let hash = format!("{:016x}", content_hash(&bytes));
@@ -246,13 +270,13 @@ impl Tunnel {
         bytes.into()
     }
 
-    fn held(&self, path: &str) -> Option<Bytes> {
-        let Ok(Target::Resource(path)) = Target::parse(path) else {
+    fn held<B>(&self, request: &Request<B>) -> Option<Bytes> {
+        let Ok(Target::Resource(path)) = Target::parse(request.uri().path()) else {
             return None;
         };
-        let (resource, name) = path.object()?;
+        let (resource, name) = path.answered_with(request.method())?;
         let object = self.0.held.get()?.object(&resource, &name).ok()??;
-        Some(object.bytes)
+        (object.bytes.len() <= BASE_BYTES_MAX).then_some(object.bytes)
     }
 
     fn opener(&self) -> Result<(Opener, Answers), NotPassed> {
@@ -340,15 +364,16 @@ fn broke(error: &hyper::Error) -> NotPassed {
                 NotPassed::Broke(closed.to_string())
             }
         },
-        None if is_of_body(error) => NotPassed::Body(chain(error)),
-        None => NotPassed::Broke(chain(error)),
+        None => match std::error::Error::source(error) {
+            // The body that was to be sent is at fault: what its own connection says of it is
+            // inside.
+            Some(why) if error.is_user() && why.is::<hyper::Error>() => {
+                NotPassed::Body(chain(error))
+            }
+            Some(why) if why.is::<StoodStill>() => NotPassed::Late(why.to_string()),
+            _ => NotPassed::Broke(chain(error)),
+        },
     }
-}
-
-/// Whether the body that was to be sent is at fault: what its own connection says of it is inside.
-fn is_of_body(error: &hyper::Error) -> bool {
-    let source = std::error::Error::source(error);
-    error.is_user() && source.is_some_and(|source| source.is::<hyper::Error>())
 }
 
 fn offline_since(since: Option<&Timestamp>) -> String {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::Request;
 use http::header::CONTENT_LENGTH;
+use kubeapi::request::{Query, Target};
 use tunnel::hops;
 
 /// How long an ordinary request is waited for. An API server gives up after a minute and says so;
@@ -19,7 +20,7 @@ const SAID_MAX: Duration = Duration::from_secs(3600);
 /// How long the head of the answer may take; nothing if it may take for ever: a watch has nothing
 /// to say before something happens, and a terminal is as slow as its user.
 pub(super) fn head_time<B: http_body::Body>(request: &Request<B>) -> Option<Duration> {
-    if lasts(request.uri().query().unwrap_or_default(), request.headers()) {
+    if lasts(request) {
         return None;
     }
     let said = said(request.uri().query().unwrap_or_default());
@@ -35,14 +36,12 @@ pub(super) fn head_time<B: http_body::Body>(request: &Request<B>) -> Option<Dura
 }
 
 /// Whether an answer lasts until its reader has enough.
-fn lasts(query: &str, headers: &http::HeaderMap) -> bool {
-    let on = |name: &str| {
-        let values = pairs(query).filter(|(key, _)| *key == name);
-        values
-            .map(|(_, value)| value)
-            .any(|value| !["", "0", "false"].contains(&value))
-    };
-    on("watch") || on("follow") || hops::upgrade(headers).is_some()
+fn lasts<B>(request: &Request<B>) -> bool {
+    let query = Query::parse(request.uri().query().unwrap_or_default()).ok();
+    let on = |name| query.as_ref().is_some_and(|query| query.switch(name));
+    let target = Target::parse(request.uri().path());
+    let watches = matches!(target, Ok(Target::Resource(path)) if path.watch);
+    watches || on("watch") || on("follow") || hops::upgrade(request.headers()).is_some()
 }
 
 /// How long a request says that it may take, beside what is added for its way.
@@ -85,7 +84,11 @@ mod tests {
     use super::*;
 
     fn time(query: &str, body: usize, headers: &[(&str, &str)]) -> Option<u64> {
-        let mut request = Request::builder().uri(format!("/api/v1/pods?{query}"));
+        time_of(&format!("/api/v1/pods?{query}"), body, headers)
+    }
+
+    fn time_of(uri: &str, body: usize, headers: &[(&str, &str)]) -> Option<u64> {
+        let mut request = Request::builder().uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -110,6 +113,35 @@ mod tests {
         assert_eq!(time("follow=true", 0, &[]), None);
         let upgrade = [("connection", "Upgrade"), ("upgrade", "websocket")];
         assert_eq!(time("", 0, &upgrade), None);
+    }
+
+    #[test]
+    fn a_watch_is_known_in_whatever_way_it_is_asked_for() {
+        for query in [
+            "watch",
+            "watch=",
+            "limit=1&w%61tch=True",
+            "follow",
+            "follow=",
+        ] {
+            assert_eq!(time(query, 0, &[]), None, "{query}");
+        }
+        for path in [
+            "/api/v1/watch/pods",
+            "/api/v1/watch/namespaces/a/pods/b?timeoutSeconds=5",
+            "/apis/apps/v1/watch/deployments",
+        ] {
+            assert_eq!(time_of(path, 0, &[]), None, "{path}");
+        }
+        for path in [
+            "/api/v1/namespaces/watch/pods",
+            "/apis/watch/v1/pods",
+            "/apis/apps/watch",
+            "/watch",
+            "/api/v1/pods?watch=False",
+        ] {
+            assert_eq!(time_of(path, 0, &[]), Some(70), "{path}");
+        }
     }
 
     #[test]

@@ -52,10 +52,20 @@ impl Crowd {
     /// A place if one is free.
     pub fn place(&self) -> Option<Place> {
         let permit = self.0.free.clone().try_acquire_owned().ok()?;
-        Some(Place {
+        Some(self.with(permit))
+    }
+
+    /// A place, once one is free.
+    pub async fn next_place(&self) -> Place {
+        let permit = self.0.free.clone().acquire_owned().await;
+        self.with(permit.expect("the semaphore is never closed"))
+    }
+
+    fn with(&self, permit: OwnedSemaphorePermit) -> Place {
+        Place {
             room: self.0.clone(),
             permit,
-        })
+        }
     }
 
     /// Waits until every place is free.

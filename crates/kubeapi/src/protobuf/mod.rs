@@ -13,6 +13,8 @@ mod render; // numbered fields and the facts about them -> JSON
 mod plain; // single values in JSON
 pub(crate) mod typed; // JSON -> JSON as the types of the built-in kinds are written
 
+use object::{ObjectName, Version};
+
 use facts::FACTS;
 use fault::Fault;
 use render::Renderer;
@@ -109,6 +111,38 @@ pub fn to_json(body: &[u8], expected: &Expected, bytes_max: usize) -> Result<Vec
     let renderer = Renderer::new(&FACTS, bytes_max);
     let rendered = renderer.object(named, message, envelope.raw);
     rendered.map_err(|fault| expected.unfit(&envelope, &fault))
+}
+
+/// Which object a body is, and in which version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) name: ObjectName,
+    pub(crate) version: Version,
+}
+
+/// The stamp of an object. All have their metadata in the same place, those of kinds that are not
+/// known here too.
+pub(crate) fn stamp(body: &[u8]) -> Option<Stamp> {
+    let envelope = Envelope::open(body).ok()?;
+    let (mut namespace, mut name, mut version) = ("", "", "");
+    for field in Fields::of(envelope.raw) {
+        let (1, metadata) = field.ok()? else {
+            continue;
+        };
+        for field in Fields::of(metadata.bytes().ok()?) {
+            match field.ok()? {
+                (1, content) => name = content.text().ok()?,
+                (3, content) => namespace = content.text().ok()?,
+                (6, content) => version = content.text().ok()?,
+                _ => {}
+            }
+        }
+    }
+    let version = version.parse().ok()?;
+    (!name.is_empty()).then(|| Stamp {
+        name: ObjectName::new(namespace, name),
+        version,
+    })
 }
 
 /// `runtime.Unknown`: what the message is, and its bytes.

@@ -334,3 +334,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_stamp_of_an_object_is_where_all_have_it() {
+    let metadata = |version: &[u8]| {
+        let fields = [field(1, b"p"), field(3, b"default"), field(6, version)];
+        field(1, &fields.concat())
+    };
+    let body = |raw: &[u8]| [b"k8s\0".to_vec(), field(2, raw)].concat();
+    let object = [metadata(b"42"), field(2, b"spec")].concat();
+    let stamp_of = |raw: &[u8]| stamp(&body(raw));
+    let name = ObjectName::new("default", "p");
+    let version = "42".parse().unwrap();
+    assert_eq!(stamp_of(&object), Some(Stamp { name, version }));
+    // Lists have their version elsewhere, and are no objects.
+    let list = field(1, &field(2, b"42"));
+    for other in [&list[..], &metadata(b"x"), &metadata(b""), b"", b"\x0a\x05"] {
+        assert_eq!(stamp_of(other), None, "{other:x?}");
+    }
+    assert_eq!(stamp(&object), None);
+}

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -13,6 +14,7 @@ use store::{Ahead, At, Ended, Event, Page, Part, Reader, Refused, Row, Step, Wan
 
 use super::encode::{Bookmark, Encoder, EventKind, error_event};
 use super::options::{Start, WatchOptions};
+use super::overlay::Over;
 use super::{Overlay, refused, unreadable, wait_for};
 use crate::Status;
 use crate::table::Headings;
@@ -22,6 +24,9 @@ pub const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 /// How long a watch lasts at least where the client names no time; at most twice as long, so that
 /// not all end at once.
 pub const LASTING_MIN: Duration = Duration::from_secs(1800);
+/// How long it is waited, once a kind is not held any more, for the word that there is none. Both
+/// come from one hub, which learns of them in different ways; without that word it is 410.
+const GOES_WITHIN: Duration = Duration::from_secs(5);
 /// Bytes of events that are put together at once.
 const PIECE_BYTES: usize = 32 * 1024;
 
@@ -48,6 +53,8 @@ pub struct Watching {
     /// Says that the kind has gone; nothing once it has said so, or for a kind that stays.
     gone: Option<Signal>,
     has_gone: bool,
+    /// Until when it is waited whether the kind has gone.
+    goes_until: Option<Instant>,
     over: Option<Over>,
 }
 
@@ -80,41 +87,6 @@ pub struct Surroundings {
     pub overlay: Option<Arc<dyn Overlay>>,
     /// Says that the kind has gone, for one that may without a word of the store.
     pub gone: Option<Signal>,
-}
-
-/// What lies over the objects of a watch, and how much of it was sent.
-struct Over {
-    overlay: Arc<dyn Overlay>,
-    turns: tokio::sync::watch::Receiver<u64>,
-    /// The last turn that was sent.
-    sent: u64,
-}
-
-impl Over {
-    /// A watch that begins with what there is shows it so. One that goes on from a version is sent
-    /// all of it: what it was shown before, nobody knows.
-    fn new(overlay: Arc<dyn Overlay>, start: &Start) -> Self {
-        let turns = overlay.turns();
-        let sent = match start {
-            Start::State(_) => *turns.borrow(),
-            Start::After(_) | Start::Now => 0,
-        };
-        Self {
-            overlay,
-            turns,
-            sent,
-        }
-    }
-
-    /// Waits for the next turn.
-    async fn turned(over: Option<&mut Self>) {
-        if let Some(over) = over
-            && over.turns.changed().await.is_ok()
-        {
-            return;
-        }
-        std::future::pending().await
-    }
 }
 
 /// Starts a watch.
@@ -151,8 +123,7 @@ pub async fn watch(
             (now.ok_or_else(|| refused(Refused::NotCovered))?, None)
         }
     };
-    let over = around.overlay.clone();
-    let over = over.map(|overlay| Over::new(overlay, &options.start));
+    let over = around.overlay.map(|it| Over::new(it, &options.start));
     let watch = match reader.watch(&want, &from) {
         Ok(watch) => watch,
         Err(Refused::TooOld { asked, floor }) => {
@@ -185,6 +156,7 @@ pub async fn watch(
         stop: None,
         gone: around.gone,
         has_gone: false,
+        goes_until: None,
         over,
     })))
 }
@@ -230,8 +202,7 @@ impl Watching {
             match self.watch.step() {
                 Ok(Step::Events(events)) => self.queue.extend(events),
                 Ok(Step::Progress(version)) => break version,
-                // A custom kind went with its definition. Whoever asks again is told what is so.
-                Err(Ended::Replaced) if self.encoder.kind.custom.is_some() => return Ok(Turn::End),
+                Err(Ended::Replaced) => return self.replaced(),
                 Err(why) => return Err(ended(why)),
             }
         };
@@ -257,11 +228,43 @@ impl Watching {
         })
     }
 
+    /// What is watched was replaced. A custom kind that went with its definition ends its watches
+    /// without a word: whoever asks again is told what is so. Of a kind that stays, 410 is said:
+    /// who came back with his version would wait for changes that he was never told of.
+    fn replaced(&mut self) -> Result<Turn, Status> {
+        let kind = &self.encoder.kind;
+        // A table of our own starts afresh with its definition and for no other reason.
+        let is_ours = kind.custom.is_some() && !kind.told;
+        if is_ours || self.is_gone() {
+            return Ok(Turn::End);
+        }
+        // What is held of it no more may have gone; what is held has not.
+        if self.gone.is_some() && !self.reader.covers(&self.want) {
+            let now = self.clock.now();
+            let until = *self.goes_until.get_or_insert(now + GOES_WITHIN);
+            if now < until && !self.shutdown.is_triggered() {
+                return Ok(Turn::Wait);
+            }
+        }
+        Err(ended(Ended::Replaced))
+    }
+
+    /// Whether the kind has gone by now.
+    fn is_gone(&mut self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        let said = |gone: &mut Signal| gone.as_mut().poll(&mut context).is_ready();
+        if self.gone.as_mut().is_some_and(said) {
+            (self.gone, self.has_gone) = (None, true);
+        }
+        self.has_gone
+    }
+
     /// Comes back when there may be something to do.
     pub async fn wait(&mut self) {
-        let until = match self.bookmarks {
-            true => self.bookmark_at.min(self.end_at),
-            false => self.end_at,
+        let until = match self.goes_until {
+            Some(until) => until,
+            None if self.bookmarks => self.bookmark_at.min(self.end_at),
+            None => self.end_at,
         };
         // Both are kept from one wait to the next: to set them anew for each event costs more than
         // the event.
@@ -289,6 +292,11 @@ impl Watching {
 
     /// Objects that came to be shown otherwise since it was last said, as MODIFIED at the version
     /// that the watch has reached: the one exception to versions that only increase.
+    ///
+    /// What is shown as it is stored again is shown at its own version: nothing else may be written
+    /// back to the cluster, and nothing may ever come that would set another one right. A bookmark
+    /// follows at once, so that a client which takes its place from every event does not go back.
+    /// To one that takes no bookmarks its place is worth more than the version.
     fn overlaid(&mut self, at: &Version) -> Result<Option<Bytes>, Status> {
         let Some(over) = &mut self.over else {
             return Ok(None);
@@ -301,7 +309,9 @@ impl Watching {
         let names = over.overlay.changed(resource, over.sent);
         over.sent = turn;
         let overlay = Arc::clone(&over.overlay);
-        let mut out = Vec::new();
+        let reached = self.reader.version(resource);
+        let follows = self.bookmarks && reached.is_some_and(|reached| *at <= reached);
+        let (mut out, mut goes_back) = (Vec::new(), false);
         for name in names {
             let Some(row) = self.reader.row(resource, &name) else {
                 continue;
@@ -317,13 +327,24 @@ impl Watching {
                 continue;
             };
             let shown = overlay.shown(resource, &name, (&object.bytes, at));
-            let bytes = shown.unwrap_or(object.bytes);
+            let bytes = match shown {
+                Some(shown) => shown,
+                None if follows => {
+                    goes_back = true;
+                    object.bytes
+                }
+                None => splice::with_version(&object.bytes, at)
+                    .map_err(|error| Status::internal(error.to_string()))?,
+            };
             let headings = std::mem::replace(&mut self.headings, Headings::Omitted);
             let now = self.clock.wall();
             out.extend(
                 self.encoder
                     .event(EventKind::Modified, &bytes, headings, now)?,
             );
+        }
+        if goes_back {
+            out.extend(self.bookmark(at, Bookmark::Progress)?);
         }
         Ok(Some(out.into()).filter(|out: &Bytes| !out.is_empty()))
     }

@@ -4,6 +4,7 @@
 //! spelling of a path can mean one thing to one and another thing to the other. Nothing is
 //! normalised: a path that would need it is refused.
 
+use http::Method;
 use object::{ObjectName, Resource};
 
 use super::percent;
@@ -54,9 +55,12 @@ pub struct ResourcePath {
 }
 
 impl ResourcePath {
-    /// The object that the path names, or a part of which; nothing for a collection.
-    pub fn object(&self) -> Option<(Resource, ObjectName)> {
-        if self.name.is_empty() {
+    /// The object with all of which such a request is answered; nothing where the answer is
+    /// something else, such as a collection, a watch or a log.
+    pub fn answered_with(&self, method: &Method) -> Option<(Resource, ObjectName)> {
+        let whole = matches!(self.subresource.as_str(), "" | "status") && self.rest.is_empty();
+        let shown = matches!(*method, Method::GET | Method::PUT | Method::PATCH);
+        if self.name.is_empty() || !whole || !shown || self.watch {
             return None;
         }
         let namespace = match (&*self.group, &*self.resource) {
@@ -152,6 +156,22 @@ mod tests {
         match Target::parse(path) {
             Ok(Target::Resource(path)) => path,
             other => panic!("{path}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_object_is_the_answer_to_who_reads_or_writes_it_and_to_nobody_else() {
+        let is = |method: Method, path: &str| resource(path).answered_with(&method).is_some();
+        let pod = "/api/v1/namespaces/n/pods/p";
+        for method in [Method::GET, Method::PUT, Method::PATCH] {
+            assert!(is(method.clone(), pod), "{method}");
+            assert!(is(method, &format!("{pod}/status")));
+        }
+        assert!(!is(Method::DELETE, pod) && !is(Method::POST, &format!("{pod}/eviction")));
+        assert!(!is(Method::GET, "/api/v1/namespaces/n/pods"));
+        assert!(!is(Method::GET, "/api/v1/watch/namespaces/n/pods/p"));
+        for part in ["log", "exec", "proxy", "proxy/a", "status/a"] {
+            assert!(!is(Method::GET, &format!("{pod}/{part}")), "{part}");
         }
     }
 

@@ -28,11 +28,14 @@ use crate::read::{Lens, Overlay, get, list, question};
 use crate::request::{Form, Query, ResourcePath, Shape, Target};
 use crate::who::User;
 use crate::who::impersonate::Wanted;
-use crate::who::user::LOCAL_ADMINS;
+use crate::who::user::{ANONYMOUS, LOCAL_ADMINS};
 
 /// A request on its way to where it is answered.
 pub type Passing<'a> =
     Pin<Box<dyn Future<Output = Result<Response<Incoming>, Status>> + Send + 'a>>;
+
+/// Something is in use until this is dropped.
+pub type InUse = Box<dyn Send + Sync>;
 
 /// Where requests go that are not answered here.
 pub trait Beyond: Send + Sync + 'static {
@@ -43,8 +46,8 @@ pub trait Beyond: Send + Sync + 'static {
     fn lends_itself_to(&self, user: &User) -> bool;
     /// Passes a request on, and gives the answer as it comes, without what concerned only the
     /// connection that it came on. An answer of 101 leaves the client's connection to whoever gave
-    /// it.
-    fn pass(&self, request: Request<Incoming>, name: Name) -> Passing<'_>;
+    /// it. `by` is who asks, if that is known here: one caller must not take the way of all.
+    fn pass(&self, request: Request<Incoming>, name: Name, by: Option<&User>) -> Passing<'_>;
     /// Keeps what was answered there under a name, in place of what it kept under it before. It may
     /// as well forget it.
     fn keep(&self, name: &str, bytes: Bytes);
@@ -65,6 +68,10 @@ pub trait Beyond: Send + Sync + 'static {
     }
     /// Somebody was answered with something that is here.
     fn uses(&self, _: &Resource, _: &Range) {}
+    /// Somebody watches something that is here, for as long as he has what is returned.
+    fn watches(&self, _: &Resource, _: &Range) -> Option<InUse> {
+        None
+    }
     /// What is shown otherwise than it is stored, if anything ever is.
     fn overlay(&self) -> Option<Arc<dyn Overlay>> {
         None
@@ -103,7 +110,7 @@ enum Caller {
     Known(Arc<User>),
     /// Somebody with a token that says nothing here. Elsewhere it may.
     Stranger,
-    /// Somebody without any credential.
+    /// Somebody without any credential, or with one that says nothing anywhere.
     Nobody,
 }
 
@@ -193,13 +200,13 @@ async fn pass(
         Caller::Known(user) => return Err(good_for_reads(user)),
         Caller::Stranger | Caller::Nobody => return Err(Status::unauthorized()),
     };
-    let name = match caller {
-        Caller::Known(user) => user.name.as_str(),
-        _ => "",
+    let by = match caller {
+        Caller::Known(user) => Some(&**user),
+        Caller::Stranger | Caller::Nobody => None,
     };
     // What is passed on is bounded where it goes; here it takes the place of a request.
-    let _pass = api.gate.request(name)?;
-    beyond.pass(request, goes_as).await
+    let _pass = api.gate.request(by.map_or("", |user| &user.name))?;
+    beyond.pass(request, goes_as, by).await
 }
 
 fn caller(api: &Api, peer: &Peer, request: &Request<Incoming>) -> Caller {
@@ -207,6 +214,7 @@ fn caller(api: &Api, peer: &Peer, request: &Request<Incoming>) -> Caller {
         return Caller::Nobody;
     }
     match identity::user(api, peer, request.headers()) {
+        Ok(user) if user.name == ANONYMOUS => Caller::Nobody,
         Ok(user) => Caller::Known(user),
         Err(_) => Caller::Stranger,
     }
@@ -238,7 +246,7 @@ async fn here(
         Target::Other(segments) => {
             let anyone = Arc::new(User::anonymous());
             let asked = asked(&anyone, query);
-            let knows = !matches!(caller, Caller::Nobody) && !beyond.is_open();
+            let knows = matches!(caller, Caller::Known(_)) && !beyond.is_open();
             let kept = knows.then(|| schemas::kept(beyond, &asked, request.uri().path()));
             if let Some(kept) = kept.flatten() {
                 return Ok(Found::Kept(Box::new(kept)));
@@ -266,7 +274,7 @@ async fn here(
         }
         return Ok(Found::Nothing);
     };
-    if beyond.is_open() && !coming::is_new_enough(api, &asked, &path).await {
+    if beyond.is_open() && !coming::is_new_enough(api, &asked, (&subject, &path)).await {
         return Ok(Found::Nothing);
     }
     let poorer = beyond.is_open() && is_table_of_unknown(&asked, &subject);
@@ -288,8 +296,9 @@ fn is_table_of_unknown(asked: &Asked, subject: &Subject) -> bool {
     table && subject.kind.told && subject.kind.custom.is_some()
 }
 
-/// The answer to a path that leads to no objects, if it is given here. Who has a token that says
-/// nothing here is asked about elsewhere, if that can be.
+/// The answer to a path that leads to no objects, if it is given here. It is given to those who are
+/// known, as an API server gives it to those who are somebody; who has a token that says nothing
+/// here is asked about elsewhere.
 fn path(
     api: &Api,
     beyond: &dyn Beyond,
@@ -301,7 +310,8 @@ fn path(
         _ if is_health(segments) => paths::answer(api, asked, segments).map(Some),
         Caller::Nobody => Ok(None),
         Caller::Stranger if open => Ok(None),
-        Caller::Known(_) | Caller::Stranger => match papers::answer(api, asked, segments)? {
+        Caller::Stranger => Err(unknown_token()),
+        Caller::Known(_) => match papers::answer(api, asked, segments)? {
             None if !open => paths::answer(api, asked, segments).map(Some),
             answer => Ok(answer),
         },
@@ -336,7 +346,7 @@ fn subject(
         };
         let instead = match newest {
             Newest::Elsewhere if beyond.is_open() => return Ok(None),
-            Newest::This(bytes) => Some(bytes),
+            Newest::This(version, bytes) => Some((version, bytes)),
             Newest::Held | Newest::Elsewhere => None,
         };
         return Ok(held.then_some(Subject {
@@ -376,6 +386,12 @@ pub(super) fn may(api: &Api, asked: &Asked, path: &ResourcePath) -> Result<bool,
     let question = route::question(asked, &target)?;
     let decision = api.authorizer.read().decide(&question);
     Ok(decision.is_allowed())
+}
+
+/// 503 for a token that the cluster alone can look at, while it cannot be asked.
+fn unknown_token() -> Status {
+    let message = "this token is not known on the node, and the cluster cannot be asked now";
+    Status::try_again(503, "ServiceUnavailable", message, 1)
 }
 
 /// How the API itself is doing, nobody else can say.

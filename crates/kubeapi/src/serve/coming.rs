@@ -4,13 +4,14 @@
 use std::time::Duration;
 
 use http::Method;
-use object::{ObjectName, Resource};
+use object::ObjectName;
 use store::{Range, Want};
 
 use super::Api;
 use super::beyond::{Beyond, may};
+use super::objects::{Subject, instead};
 use super::route::{Asked, is_watch};
-use crate::read::options::{Freshness, ListOptions, Start, WatchOptions};
+use crate::read::options::{Freshness, ListOptions, Start, WatchOptions, get_freshness};
 use crate::read::question;
 use crate::request::{Query, ResourcePath};
 use crate::who::user::as_service_account;
@@ -89,19 +90,24 @@ pub(super) fn is_page_of_elsewhere(api: &Api, want: &Want, query: &Query) -> boo
     version < floor || reached.is_none_or(|reached| version > reached)
 }
 
-/// Waits until what is held is as new as a list is to be. Says whether it is: a client that was
-/// answered by the cluster before may know more than is here.
-pub(super) async fn is_new_enough(api: &Api, asked: &Asked, path: &ResourcePath) -> bool {
-    if !path.name.is_empty() || is_watch(path, &asked.query) {
+/// Waits until there is something as new as a list or an object is to be. Says whether there is: a
+/// client that was answered by the cluster before may know more than is here.
+pub(super) async fn is_new_enough(
+    api: &Api,
+    asked: &Asked,
+    (subject, path): (&Subject, &ResourcePath),
+) -> bool {
+    if is_watch(path, &asked.query) || instead(api, subject, path, &asked.query).is_some() {
         return true;
     }
-    let Ok(ListOptions { freshness, .. }) = ListOptions::parse(&asked.query) else {
+    let freshness = match path.name.is_empty() {
+        true => ListOptions::parse(&asked.query).map(|options| options.freshness),
+        false => get_freshness(&asked.query),
+    };
+    let Ok(Freshness::AtLeast(version) | Freshness::Exactly(version)) = freshness else {
         return true;
     };
-    let (Freshness::AtLeast(version) | Freshness::Exactly(version)) = freshness else {
-        return true;
-    };
-    let resource = Resource::new(&path.group, &path.resource);
+    let resource = subject.kind.stored_as();
     let reached = api.reader.reached(&resource, &version);
     tokio::time::timeout(REACHED_WITHIN, reached).await.is_ok()
 }

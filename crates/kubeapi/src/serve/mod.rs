@@ -36,7 +36,7 @@ use crate::who::token::Verifying;
 use crate::who::{Authorizer, User};
 use crate::write::order::Writes;
 
-pub use beyond::{Beyond, Name, Passing};
+pub use beyond::{Beyond, InUse, Name, Passing};
 pub use connection::{serve, serve_local};
 pub use entrusted::{Entrusted, Seeing, Seen};
 pub use feed::{FeedFailed, Feeds};

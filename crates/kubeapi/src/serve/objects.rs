@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method};
 use hyper::body::Incoming;
+use object::Version;
 use store::Extent;
 
 use super::answer::{Answer, JSON};
@@ -16,13 +17,13 @@ use super::paths::{self, Root};
 use super::payload::Payload;
 use super::route::{Asked, accept, is_watch, write_verb};
 use super::shape::{self, Misfit};
-use super::{Api, intake, reviews};
+use super::{Api, coming, intake, reviews};
 use crate::Status;
 use crate::catalog::Kind;
 use crate::custom::scale::ScalePaths;
 use crate::protobuf::{self, Expected};
 use crate::read::encode::Encoder;
-use crate::read::options::{ListOptions, WatchOptions};
+use crate::read::options::{Freshness, ListOptions, WatchOptions, get_freshness};
 use crate::read::watch::{Begun, Signal, Surroundings};
 use crate::read::{get, list, question, watch};
 use crate::request::{Form, Query, ResourcePath, Shape};
@@ -35,8 +36,8 @@ pub(super) struct Subject {
     pub(super) kind: Arc<Kind>,
     /// Whether all of it must be here.
     pub(super) extent: Extent,
-    /// The object as it was written and is not held yet.
-    pub(super) instead: Option<Bytes>,
+    /// The object as it was written at a version that is not held yet.
+    pub(super) instead: Option<(Version, Bytes)>,
 }
 
 impl Subject {
@@ -156,16 +157,30 @@ async fn part(
     }
 }
 
-/// An object as it was written and is not held yet, for who asks for the newest. What was written
-/// here without the cluster comes after that.
-fn instead(api: &Api, subject: &Subject, path: &ResourcePath, query: &Query) -> Option<Bytes> {
-    let bytes = subject.instead.clone()?;
+/// An object as it was written and is not held yet, if it is as new as it is to be. What was
+/// written here without the cluster comes after that.
+pub(super) fn instead(
+    api: &Api,
+    subject: &Subject,
+    path: &ResourcePath,
+    query: &Query,
+) -> Option<Bytes> {
+    let (version, bytes) = subject.instead.clone()?;
     let name = get::name(&subject.kind, path);
     let resource = subject.kind.stored_as();
     let overlay = api.overlay();
     let over = overlay.is_some_and(|overlay| overlay.covers(&resource, &name));
-    let any = matches!(query.text("resourceVersion"), "" | "0");
-    (any && !over).then_some(bytes)
+    (is_as_new(&version, query) && !over).then_some(bytes)
+}
+
+/// Whether an object at this version is as new as it is to be.
+fn is_as_new(version: &Version, query: &Query) -> bool {
+    match get_freshness(query) {
+        Ok(Freshness::AtLeast(asked) | Freshness::Exactly(asked)) => asked <= *version,
+        Ok(Freshness::Newest | Freshness::Any) => true,
+        // What is wrong with it is said where it is read.
+        Err(_) => false,
+    }
 }
 
 /// One object, as it is shown.
@@ -198,6 +213,8 @@ async fn watching(
     let mut want = question::want(&kind, path, &asked.query)?;
     want.extent = extent;
     let pass = api.gate.watch(&asked.user.name)?;
+    let beyond = api.beyond.as_ref();
+    let uses = beyond.and_then(|it| it.watches(&want.resource, &coming::narrowed(&want)));
     let around = Surroundings {
         clock: api.clock.clone(),
         shutdown: api.shutdown.clone(),
@@ -210,7 +227,11 @@ async fn watching(
         Begun::Watching(watching) => Payload::watch(watching),
     };
     peer.look_after(payload.flow());
-    Ok(Answer::streamed(200, JSON, payload.holding(pass)))
+    Ok(Answer::streamed(
+        200,
+        JSON,
+        payload.holding(pass).using(uses),
+    ))
 }
 
 /// Says when a kind has gone of which only the cluster knows. Others end their watches themselves.
@@ -307,4 +328,25 @@ pub(super) fn encoder(asked: &Asked, kind: Arc<Kind>) -> Result<Encoder, Status>
         Shape::Whole | Shape::Metadata(_) | Shape::MetadataList(_) => Include::default(),
     };
     Ok(Encoder::new(kind, form, include))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_serves_whoever_knows_nothing_newer() {
+        let version = "10".parse().unwrap();
+        for (asked, serves) in [
+            ("", true),
+            ("resourceVersion=0", true),
+            ("resourceVersion=9", true),
+            ("resourceVersion=10", true),
+            ("resourceVersion=11", false),
+            ("resourceVersion=x", false),
+        ] {
+            let query = Query::parse(asked).unwrap();
+            assert_eq!(is_as_new(&version, &query), serves, "{asked}");
+        }
+    }
 }

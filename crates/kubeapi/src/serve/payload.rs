@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
+use super::beyond::InUse;
 use super::gzip::Gzip;
 use super::limits::Pass;
 use super::patience::Busy;
@@ -22,6 +23,8 @@ pub(super) struct Payload {
     gzip: Option<Gzip>,
     /// Places that the response holds until its last byte is taken.
     _passes: Vec<Pass>,
+    /// What is in use for as long.
+    _uses: Option<InUse>,
     flow: Arc<Flow>,
     /// The connection is busy until the body is gone.
     _busy: Option<Busy>,
@@ -115,6 +118,7 @@ impl Payload {
             source,
             gzip: None,
             _passes: Vec::new(),
+            _uses: None,
             flow: Arc::new(Flow {
                 taken: AtomicU64::new(0),
                 waits: AtomicBool::new(true),
@@ -162,6 +166,12 @@ impl Payload {
     /// The body holds this place until it ends.
     pub(super) fn holding(mut self, pass: Pass) -> Self {
         self._passes.push(pass);
+        self
+    }
+
+    /// Something is in use until the body ends.
+    pub(super) fn using(mut self, uses: Option<InUse>) -> Self {
+        self._uses = uses;
         self
     }
 

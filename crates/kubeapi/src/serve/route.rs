@@ -151,13 +151,13 @@ pub(super) fn question(asked: &Asked, target: &Target) -> Result<Attributes, Sta
     place.name.clone_from(&path.name);
     if matches!(verb, "list" | "watch" | "deletecollection") {
         place.fields = field_requirements(asked.query.text("fieldSelector")).unwrap_or_default();
-        let named = place
-            .fields
-            .iter()
-            .find(|field| field.field == "metadata.name");
-        if let Some(named) = named.filter(|_| place.name.is_empty()) {
-            place.name = named.value.clone();
-        }
+    }
+    // A read of one object by its field is a read of that object. A delete of a collection is not.
+    if matches!(verb, "list" | "watch")
+        && place.name.is_empty()
+        && let Some(name) = place.selected_name()
+    {
+        place.name = name.to_owned();
     }
     Ok(Attributes::resource(&asked.user, verb, place))
 }

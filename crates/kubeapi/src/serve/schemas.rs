@@ -265,7 +265,7 @@ mod tests {
             false
         }
 
-        fn pass(&self, _: Request<Incoming>, _: Name) -> Passing<'_> {
+        fn pass(&self, _: Request<Incoming>, _: Name, _: Option<&User>) -> Passing<'_> {
             unreachable!("nothing is passed on")
         }
 

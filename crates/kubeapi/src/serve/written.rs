@@ -23,6 +23,7 @@ use super::answer::JSON;
 use super::payload::Payload;
 use crate::Status;
 use crate::catalog::Kind;
+use crate::protobuf::{MEDIA_TYPE, stamp};
 use crate::read::get;
 use crate::request::{Query, ResourcePath, Target};
 
@@ -32,9 +33,12 @@ const OBJECTS_MAX: usize = 256;
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of all of them. Those of longest ago are let go, and the cluster is asked.
 const BYTES_MAX: usize = 1024 * 1024;
-/// How long it is remembered. What is written comes back within a second or so, and if the link
-/// breaks before, what is held is shown again.
+/// How long an answer is shown. What is written comes back within a second or so; if it does not,
+/// the cluster is asked, and while there is no link what is held is shown again.
 const REMEMBERED_FOR: Duration = Duration::from_secs(30);
+/// How long the cluster is asked about an object of which nothing but a difference is known. What
+/// was written may have come before its answer, or may have changed nothing.
+const DOUBTED_FOR: Duration = Duration::from_secs(600);
 
 /// What was written and may not have come back.
 #[derive(Debug, Default)]
@@ -53,6 +57,8 @@ struct Entry {
 enum State {
     /// It is this, from this version on.
     Is(Version, Bytes),
+    /// It is something that is not known here, from this version on.
+    From(Version),
     /// It is something else than it was at this version, or is gone.
     Differs(Option<Version>),
 }
@@ -62,8 +68,8 @@ enum State {
 pub(super) enum Newest {
     /// What is held.
     Held,
-    /// This, which was written.
-    This(Bytes),
+    /// This, which was written at this version.
+    This(Version, Bytes),
     /// What the cluster says, if it can be asked.
     Elsewhere,
 }
@@ -82,19 +88,26 @@ impl Written {
         let Some(place) = entries.iter().position(its) else {
             return Newest::Held;
         };
-        let entry = &entries[place];
+        let entry = &mut entries[place];
+        let age = now.saturating_duration_since(entry.at);
         let came = match &entry.state {
-            State::Is(version, _) => reached >= Some(version),
+            State::Is(version, _) | State::From(version) => reached >= Some(version),
             // What is not held may not have come yet, or may be gone already.
-            State::Differs(before) => reached >= before.as_ref() && held != before.as_ref(),
+            State::Differs(before) => {
+                let other = reached >= before.as_ref() && held != before.as_ref();
+                other || age >= DOUBTED_FOR
+            }
         };
-        if came || now.saturating_duration_since(entry.at) >= REMEMBERED_FOR {
+        if came {
             entries.remove(place);
             return Newest::Held;
         }
+        if age >= REMEMBERED_FOR {
+            entry.state.let_go();
+        }
         match &entry.state {
-            State::Is(_, bytes) => Newest::This(bytes.clone()),
-            State::Differs(_) => Newest::Elsewhere,
+            State::Is(version, bytes) => Newest::This(version.clone(), bytes.clone()),
+            State::From(_) | State::Differs(_) => Newest::Elsewhere,
         }
     }
 
@@ -102,25 +115,37 @@ impl Written {
     fn differs(&self, place: (Resource, ObjectName), held: Option<Version>, at: Instant) {
         let its = |entry: &&Entry| entry.resource == place.0 && entry.name == place.1;
         let last = match self.0.lock().iter().find(its).map(|entry| &entry.state) {
-            Some(State::Is(version, _) | State::Differs(Some(version))) => Some(version.clone()),
-            _ => None,
+            Some(state) => state.version().cloned(),
+            None => None,
         };
         self.note(place, State::Differs(last.max(held)), at);
     }
 
     fn note(&self, (resource, name): (Resource, ObjectName), state: State, at: Instant) {
         let mut entries = self.0.lock();
-        entries.retain(|entry| entry.resource != resource || entry.name != name);
+        let its = |entry: &Entry| entry.resource == resource && entry.name == name;
+        if let Some(place) = entries.iter().position(its) {
+            if entries[place].state.is_newer_than(&state) {
+                return;
+            }
+            entries.remove(place);
+        }
         entries.push_back(Entry {
             resource,
             name,
             state,
             at,
         });
+        if entries.len() > OBJECTS_MAX {
+            entries.pop_front();
+        }
         let mut bytes: usize = entries.iter().map(Entry::bytes).sum();
-        while entries.len() > OBJECTS_MAX || bytes > BYTES_MAX {
-            let gone = entries.pop_front();
-            bytes -= gone.as_ref().map_or(0, Entry::bytes);
+        for entry in entries.iter_mut() {
+            if bytes <= BYTES_MAX {
+                break;
+            }
+            bytes -= entry.bytes();
+            entry.state.let_go();
         }
     }
 }
@@ -129,7 +154,35 @@ impl Entry {
     fn bytes(&self) -> usize {
         match &self.state {
             State::Is(_, bytes) => bytes.len(),
-            State::Differs(_) => 0,
+            State::From(_) | State::Differs(_) => 0,
+        }
+    }
+}
+
+impl State {
+    /// Lets go of what an object is. Since when it is that is still known.
+    fn let_go(&mut self) {
+        if let Self::Is(version, _) = self {
+            *self = Self::From(version.clone());
+        }
+    }
+
+    fn version(&self) -> Option<&Version> {
+        match self {
+            Self::Is(version, _) | Self::From(version) => Some(version),
+            Self::Differs(before) => before.as_ref(),
+        }
+    }
+
+    /// Whether another state tells less. Answers come in any order: which write was the last, their
+    /// versions say.
+    fn is_newer_than(&self, other: &Self) -> bool {
+        match (self, other) {
+            (_, Self::Differs(_)) => false,
+            (Self::Is(..), Self::From(_)) | (Self::Differs(_), _) => {
+                self.version() >= other.version()
+            }
+            (Self::Is(..) | Self::From(_), _) => self.version() > other.version(),
         }
     }
 }
@@ -148,7 +201,7 @@ pub(super) fn newest(api: &Api, kind: &Kind, path: &ResourcePath) -> Newest {
         .newest((&resource, &name), known, api.clock.now());
     match newest {
         // In another version than it was written in, only the cluster can show it.
-        Newest::This(bytes) if !kind.is_version_of(&bytes) => Newest::Elsewhere,
+        Newest::This(_, bytes) if !kind.is_version_of(&bytes) => Newest::Elsewhere,
         newest => newest,
     }
 }
@@ -206,45 +259,74 @@ impl Writing {
         if !head.status.is_success() {
             return Ok(Response::from_parts(head, Payload::passed(body)));
         }
-        let named = !self.path.name.is_empty();
-        if named {
-            let place = (self.kind.stored_as(), get::name(&self.kind, &self.path));
-            let held = self.before.clone();
-            api.written.differs(place, held, api.clock.now());
-        }
         let whole = matches!(self.path.subresource.as_str(), "" | "status") && !self.deletes;
-        if !whole || !is_short_json(&head, &body) {
+        let Some(form) = form(&head, &body).filter(|_| whole) else {
+            self.note_difference(api);
             return Ok(Response::from_parts(head, Payload::passed(body)));
-        }
-        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-        let body = body.map_err(|error| broke_off(&*error))?.to_bytes();
-        if let Some((name, version, bytes)) = object(&self.kind, &body)
-            && get::is_name_held(&api.reader, &self.kind, &name)
-        {
-            let place = (self.kind.stored_as(), name);
-            let state = State::Is(version, bytes);
-            api.written.note(place, state, api.clock.now());
+        };
+        let body = match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) => {
+                self.note_difference(api);
+                return Err(broke_off(&*error));
+            }
+        };
+        let told = match form {
+            Form::Json => object(&self.kind, &body),
+            Form::Protobuf => stamp(&body).map(|it| (it.name, State::From(it.version))),
+        };
+        match told {
+            Some((name, state)) if get::is_name_held(&api.reader, &self.kind, &name) => {
+                let place = (self.kind.stored_as(), name);
+                api.written.note(place, state, api.clock.now());
+            }
+            Some(_) => {}
+            None => self.note_difference(api),
         }
         Ok(Response::from_parts(head, Payload::full(body)))
     }
+
+    /// Notes that the object is not what is held. What came while it was written may be from before
+    /// that; if it went, it is gone.
+    fn note_difference(&self, api: &Api) {
+        if self.path.name.is_empty() {
+            return;
+        }
+        let place = (self.kind.stored_as(), get::name(&self.kind, &self.path));
+        let held = version(&api.reader, &place.0, &place.1);
+        if held.is_some() || self.before.is_none() {
+            api.written.differs(place, held, api.clock.now());
+        }
+    }
 }
 
-/// The name, version and bytes of an object as they would be held.
-fn object(kind: &Kind, body: &Bytes) -> Option<(ObjectName, Version, Bytes)> {
+/// A form of answers that can be looked into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Json,
+    Protobuf,
+}
+
+/// The name of an object, and what it is, as it would be held.
+fn object(kind: &Kind, body: &Bytes) -> Option<(ObjectName, State)> {
     let bytes = splice::canonical(body).ok()?;
     let Header { name, version, .. } = Header::parse(&kind.stored_as(), &bytes, &[]).ok()?;
-    kind.is_version_of(&bytes).then_some((name, version, bytes))
+    let is_its = kind.is_version_of(&bytes);
+    is_its.then_some((name, State::Is(version, bytes)))
 }
 
-fn is_short_json(head: &Parts, body: &Incoming) -> bool {
+/// The form of a short answer.
+fn form(head: &Parts, body: &Incoming) -> Option<Form> {
     let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok());
-    let media = text(CONTENT_TYPE).and_then(|value| value.split(';').next());
-    media.is_some_and(|media| media.trim().eq_ignore_ascii_case(JSON))
-        && text(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"))
-        && body
-            .size_hint()
-            .exact()
-            .is_some_and(|length| length <= ANSWER_BYTES_MAX as u64)
+    let media = text(CONTENT_TYPE).and_then(|value| value.split(';').next())?;
+    let is = |form: &str| media.trim().eq_ignore_ascii_case(form);
+    let plain = text(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
+    let length = body.size_hint().exact()?;
+    match plain && length <= ANSWER_BYTES_MAX as u64 {
+        true if is(JSON) => Some(Form::Json),
+        true if is(MEDIA_TYPE) => Some(Form::Protobuf),
+        _ => None,
+    }
 }
 
 fn version(reader: &Reader, resource: &Resource, name: &ObjectName) -> Option<Version> {
@@ -252,9 +334,10 @@ fn version(reader: &Reader, resource: &Resource, name: &ObjectName) -> Option<Ve
     Some(row.header.version.clone())
 }
 
+/// What a client is told whose write was done, and who must not send it again.
 fn broke_off(error: &(dyn std::error::Error + Send + Sync)) -> Status {
     let message = format!("it was written, and the link broke while the answer came: {error}");
-    Status::try_again(503, "ServiceUnavailable", message, 1)
+    Status::new(504, "Timeout", message)
 }
 
 #[cfg(test)]
@@ -282,6 +365,12 @@ mod tests {
     }
 
     #[test]
+    fn who_has_written_is_not_told_to_do_it_again() {
+        let told = broke_off(&std::io::Error::other("cut"));
+        assert_eq!((told.code, told.retry_after_seconds()), (504, None));
+    }
+
+    #[test]
     fn what_was_written_is_shown_until_it_has_come() {
         let (written, now) = (Written::default(), Clock::machine().now());
         let bytes = Bytes::from_static(b"new");
@@ -289,7 +378,7 @@ mod tests {
         assert_eq!(newest(&written, "b", (7, Some(5)), now), Newest::Held);
         for reached in [7, 8] {
             let shown = newest(&written, "a", (reached, Some(5)), now);
-            assert_eq!(shown, Newest::This(bytes.clone()));
+            assert_eq!(shown, Newest::This(version(9), bytes.clone()));
         }
         assert_eq!(newest(&written, "a", (9, Some(9)), now), Newest::Held);
         assert!(written.0.lock().is_empty());
@@ -303,7 +392,25 @@ mod tests {
         assert_eq!(newest(&written, "a", (9, None), now), Newest::Held);
         written.differs(maps("a"), Some(version(5)), now);
         let later = now + REMEMBERED_FOR;
+        assert_eq!(
+            newest(&written, "a", (8, Some(5)), later),
+            Newest::Elsewhere
+        );
+        let later = now + DOUBTED_FOR;
         assert_eq!(newest(&written, "a", (8, Some(5)), later), Newest::Held);
+        assert!(written.0.lock().is_empty());
+    }
+
+    #[test]
+    fn of_what_does_not_come_for_long_the_cluster_is_asked_until_it_does() {
+        let (written, now) = (Written::default(), Clock::machine().now());
+        written.note(maps("a"), State::Is(version(9), Bytes::from("new")), now);
+        for after in [REMEMBERED_FOR, DOUBTED_FOR] {
+            let shown = newest(&written, "a", (8, Some(5)), now + after);
+            assert_eq!(shown, Newest::Elsewhere);
+        }
+        let later = now + DOUBTED_FOR;
+        assert_eq!(newest(&written, "a", (9, Some(9)), later), Newest::Held);
         assert!(written.0.lock().is_empty());
     }
 
@@ -320,19 +427,58 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_that_comes_late_does_not_hide_a_newer_one() {
+        let (written, now) = (Written::default(), Clock::machine().now());
+        let is = |number, word: &'static [u8]| State::Is(version(number), word.into());
+        written.note(maps("a"), is(7, b"seven"), now);
+        for late in [
+            is(6, b"six"),
+            State::From(version(6)),
+            State::From(version(7)),
+        ] {
+            written.note(maps("a"), late, now);
+            let shown = newest(&written, "a", (5, Some(5)), now);
+            assert_eq!(
+                shown,
+                Newest::This(version(7), Bytes::from_static(b"seven"))
+            );
+        }
+        // A version has more digits than another, and is compared as a number.
+        written.note(maps("a"), State::From(version(10)), now);
+        assert_eq!(newest(&written, "a", (9, Some(7)), now), Newest::Elsewhere);
+        assert_eq!(newest(&written, "a", (10, Some(10)), now), Newest::Held);
+    }
+
+    #[test]
+    fn what_came_while_a_write_went_on_is_not_taken_for_it() {
+        let (written, now) = (Written::default(), Clock::machine().now());
+        // Its answer says that it is at 7; or says nothing, and 6 was held by then.
+        written.note(maps("a"), State::From(version(7)), now);
+        written.differs(maps("b"), Some(version(6)), now);
+        for name in ["a", "b"] {
+            assert_eq!(newest(&written, name, (6, Some(6)), now), Newest::Elsewhere);
+            assert_eq!(newest(&written, name, (7, Some(7)), now), Newest::Held);
+        }
+    }
+
+    #[test]
     fn the_last_write_counts_and_there_is_room_for_so_many() {
         let (written, now) = (Written::default(), Clock::machine().now());
         written.note(maps("a"), State::Differs(None), now);
         let is = |number, length| State::Is(version(number), vec![b'x'; length].into());
         written.note(maps("a"), is(7, 3), now);
         let shown = newest(&written, "a", (1, None), now);
-        assert_eq!(shown, Newest::This(Bytes::from_static(b"xxx")));
+        assert_eq!(shown, Newest::This(version(7), Bytes::from_static(b"xxx")));
         for number in 0..OBJECTS_MAX {
             written.note(maps(&number.to_string()), is(7, 3), now);
         }
         assert_eq!(written.0.lock().len(), OBJECTS_MAX);
         assert_eq!(newest(&written, "a", (1, None), now), Newest::Held);
+        // Of what there is no room for, it is still known that it was written.
         written.note(maps("large"), is(7, BYTES_MAX - 2), now);
-        assert_eq!(written.0.lock().len(), 1);
+        assert_eq!(written.0.lock().len(), OBJECTS_MAX);
+        assert_eq!(newest(&written, "9", (1, None), now), Newest::Elsewhere);
+        let shown = newest(&written, "large", (1, None), now);
+        assert!(matches!(shown, Newest::This(..)));
     }
 }

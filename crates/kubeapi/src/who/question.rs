@@ -161,6 +161,15 @@ impl Place {
         self
     }
 
+    /// The one name that the field selector leaves, if it leaves one. What it leaves out is none.
+    pub fn selected_name(&self) -> Option<&str> {
+        let mut demands = self.fields.iter();
+        let named = demands.find(|demand| {
+            demand.field == "metadata.name" && demand.operator == FieldOperator::Equals
+        });
+        named.map(|demand| demand.value.as_str())
+    }
+
     /// Whether the field selector leaves nothing but objects whose `field` is `value`.
     pub fn narrowed_to(&self, field: &str, value: &str) -> bool {
         self.fields.iter().any(|demand| {
@@ -340,6 +349,24 @@ mod tests {
         assert_eq!(read("a=").as_deref(), Some("Equals a|"));
         for wrong in ["a", "a=b=c", r"a=\n", r"a=b\", "a!b", "a=b,c"] {
             assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_selected_by_an_equality_alone() {
+        let selected = |fields: &str| {
+            let mut place = Place::new("", "secrets", "a");
+            place.fields = field_requirements(fields).unwrap();
+            place.selected_name().map(str::to_owned)
+        };
+        assert_eq!(selected("metadata.name=x").as_deref(), Some("x"));
+        assert_eq!(selected("type=y,metadata.name==x").as_deref(), Some("x"));
+        assert_eq!(
+            selected("metadata.name!=y,metadata.name=x").as_deref(),
+            Some("x")
+        );
+        for more in ["metadata.name!=x", "metadata.namespace=x", ""] {
+            assert_eq!(selected(more), None, "{more}");
         }
     }
 

@@ -235,7 +235,8 @@ pub fn seconds(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second()).map_or_else(|_| time.to_string(), |t| t.to_string())
 }
 
-fn check_kind(target: &Target, object: &Value) -> Result<(), Status> {
+/// What an object says of its kind, if it says anything, must be what the URL says.
+pub fn check_kind(target: &Target, object: &Value) -> Result<(), Status> {
     let expected = target.kind.api_version();
     let (version, kind) = (
         field::text(object, "apiVersion"),

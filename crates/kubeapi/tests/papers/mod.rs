@@ -12,6 +12,7 @@ use store::Scope;
 
 use crate::stage::{self, CALLED, Source, Stage, TOLD};
 
+const WATCH: &str = "/apis/example.test/v1/widgets?watch=1&resourceVersion=0";
 const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1,application/json";
 
 /// A kind with two versions, `v1` the preferred one, and one that has only the older.
@@ -270,6 +271,111 @@ async fn a_watch_ends_where_objects_come_in_another_version() {
         put("v1beta1", "two").await;
         let status = stream.expect_kind("ERROR").await;
         assert_eq!(status["code"], 410, "{status}");
+    })
+    .await;
+}
+
+/// What a caller is whose credential says nothing, the cluster says. Without it nobody does.
+#[tokio::test]
+async fn who_is_nobody_is_told_of_no_kinds_and_no_version() {
+    stage::on_node(async |stage, source| {
+        let said = r#"{"major":"1","minor":"33","gitVersion":"v1.33.1"}"#;
+        source.document(TOLD.version, Some(said.into())).await;
+        tell(source, &halves(&example())).await;
+        let stranger = stage.stranger();
+        for status in [CALLED, 503] {
+            for shown in ["x", "Basic YTpi", "Bearer junk"] {
+                let ask = async |path: &str| {
+                    let request = stage::send(http::Method::GET, path);
+                    stranger.ask(request.header("authorization", shown)).await
+                };
+                for path in ["/api", "/apis", "/apis/apps/v1", "/version", "/openapi/v2"] {
+                    assert_eq!(ask(path).await.status, status, "{path} for {shown}");
+                }
+                assert_eq!(ask("/livez").await.status, 200);
+            }
+            // Who is known here is told with a link and without one.
+            assert_eq!(stage.client.get("/apis").await.status, 200);
+            unlink(stage);
+        }
+    })
+    .await;
+}
+
+/// A client that the cluster answered before may know more than is here.
+#[tokio::test]
+async fn an_object_that_is_to_be_newer_than_what_is_held_is_asked_of_the_cluster() {
+    stage::on_node(async |stage, source| {
+        let made = stage.put(&stage::pod("a", "x")).await;
+        let path = "/api/v1/namespaces/a/pods/x";
+        let newer = source.next();
+        for (at, status) in [(stage::version(&made), 200), (&*newer.to_string(), CALLED)] {
+            let path = format!("{path}?resourceVersion={at}");
+            assert_eq!(stage.client.get(&path).await.status, status, "{at}");
+        }
+        unlink(stage);
+        let path = format!("{path}?resourceVersion={newer}");
+        assert_eq!(stage.client.get(&path).await.status, 504);
+    })
+    .await;
+}
+
+/// A cluster was restored: who came back with a version of before would wait for ever.
+#[tokio::test]
+async fn a_watch_of_a_custom_kind_is_told_of_a_new_epoch() {
+    stage::on_node(async |stage, source| {
+        tell(source, &halves(&example())).await;
+        source.jump("100000");
+        let object = widget(source, "v1", "one");
+        source.reset(&widgets(), Scope::all(), &[object]).await;
+        let mut stream = stage.client.watch(WATCH).await;
+        stream.expect_kind("ADDED").await;
+        source.jump("500");
+        source.new_epoch();
+        let restored = widget(source, "v1", "restored");
+        source.reset(&widgets(), Scope::all(), &[restored]).await;
+        assert_eq!(stream.expect_kind("ERROR").await["code"], 410);
+        stream.expect_end().await;
+    })
+    .await;
+}
+
+/// Whichever is known first: that there is no such kind, or that it is not held any more.
+#[tokio::test]
+async fn a_watch_of_a_kind_that_goes_ends_without_a_word_and_of_one_that_stays_with_410() {
+    stage::on_node(async |stage, source| {
+        let mut less = example();
+        less["versions"].as_array_mut().unwrap().remove(0);
+        for (goes, held_first) in [(true, true), (true, false), (false, true)] {
+            tell(source, &halves(&example())).await;
+            let object = widget(source, "v1", "one");
+            source.reset(&widgets(), Scope::all(), &[object]).await;
+            let mut stream = stage.client.watch(WATCH).await;
+            stream.expect_kind("ADDED").await;
+            if goes && !held_first {
+                tell(source, &halves(&less)).await;
+            }
+            source.end(&widgets(), Scope::all()).await;
+            match (goes, held_first) {
+                (true, true) => tell(source, &halves(&less)).await,
+                (true, false) => {}
+                (false, _) => {
+                    // It is seen that it is not held any more, and then time passes.
+                    let ended = async {
+                        loop {
+                            stage.hands.advance(std::time::Duration::from_secs(1));
+                            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                        }
+                    };
+                    let status = tokio::select! {
+                        status = stream.expect_kind("ERROR") => status,
+                        () = ended => unreachable!("it has no end"),
+                    };
+                    assert_eq!(status["code"], 410);
+                }
+            }
+            stream.expect_end().await;
+        }
     })
     .await;
 }

@@ -8,8 +8,9 @@ use hyper::Request;
 use hyper::body::Incoming;
 use kubeapi::Status;
 use kubeapi::catalog::Names;
-use kubeapi::serve::{Beyond, Name, Passing};
+use kubeapi::serve::{Beyond, InUse, Name, Passing};
 use kubeapi::who::User;
+use object::{Range, Resource};
 
 /// How the documents of a test are called.
 pub const TOLD: Names = Names {
@@ -38,12 +39,16 @@ impl Beyond for Link {
         true
     }
 
-    fn pass(&self, _: Request<Incoming>, _: Name) -> Passing<'_> {
+    fn pass(&self, _: Request<Incoming>, _: Name, _: Option<&User>) -> Passing<'_> {
         let code = match self.is_open() {
             true => CALLED,
             false => 503,
         };
         Box::pin(async move { Err(Status::new(code, "Passed", "it was passed on")) })
+    }
+
+    fn watches(&self, _: &Resource, _: &Range) -> Option<InUse> {
+        Some(Box::new(self.0.clone()))
     }
 
     fn keep(&self, _: &str, _: Bytes) {}

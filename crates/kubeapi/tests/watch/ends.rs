@@ -1,5 +1,6 @@
 //! How watches end: too old, too slow, out of time, forgotten, shut down.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
@@ -45,6 +46,30 @@ async fn what_is_too_old_is_gone_both_ways() {
         let mut stream = stage.client.watch(&path).await;
         let next = stage.put(&pod("a", "x").note("3")).await;
         stream.expect("MODIFIED", &next).await;
+    })
+    .await;
+}
+
+/// A node may let go what nobody uses. What is watched is in use until the watch ends, however long
+/// that lasts.
+#[tokio::test]
+async fn what_is_watched_on_a_node_is_in_use_until_the_watch_ends() {
+    stage::on_node(async |stage, _| {
+        let idle = Arc::strong_count(&stage.link);
+        let path = "/api/v1/pods?watch=1&resourceVersion=0&timeoutSeconds=80000";
+        let mut stream = stage.client.watch(path).await;
+        stage.hands.advance(Duration::from_secs(79_999));
+        let pod = stage.put(&pod("a", "x")).await;
+        stream.expect("ADDED", &pod).await;
+        assert_eq!(Arc::strong_count(&stage.link), idle + 1);
+        stage.hands.advance(Duration::from_secs(1));
+        stream.expect_end().await;
+        let let_go = async {
+            while Arc::strong_count(&stage.link) > idle {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, let_go).await.unwrap();
     })
     .await;
 }

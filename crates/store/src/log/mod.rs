@@ -212,7 +212,7 @@ impl Log {
         };
         match end {
             0 => log.begin_file()?,
-            _ => log.renew_format(),
+            _ => log.trim(), // of history, files may have more than is kept
         }
         if found.unsealed {
             log.seal_anew();

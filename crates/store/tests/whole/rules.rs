@@ -174,6 +174,27 @@ fn the_bytes_of_a_list_stay_readable_however_often_the_store_is_compacted() {
 }
 
 #[test]
+fn a_store_that_is_opened_again_remembers_no_more_than_it_may() {
+    let mut options = Options::new("test");
+    options.retention.events_max = 3;
+    options.retention.events_min = 3;
+    let disk = Arc::new(MemoryDisk::default());
+    let wanted = want(pods(), Range::All);
+    let remembered = |authority: &Authority| {
+        let watch = |at: &u64| authority.reader().watch(&wanted, &version(*at)).is_ok();
+        (1..=10).filter(watch).min()
+    };
+    let authority = opened(disk.clone(), &options);
+    for number in 0..8 {
+        create(&authority, pods(), &format!("a/{number}")).unwrap();
+    }
+    let before = remembered(&authority);
+    assert!(before.is_some_and(|first| first > 2), "{before:?}");
+    drop(authority);
+    assert_eq!(remembered(&opened(disk, &options)), before);
+}
+
+#[test]
 fn a_watch_from_the_future_gets_what_comes_after_it_only() {
     let authority = opened(Arc::new(MemoryDisk::default()), &Options::new("test"));
     let wanted = want(pods(), Range::All);

@@ -110,6 +110,28 @@ impl Lane {
         self.insert(number, key.into(), bytes, 0);
     }
 
+    /// Goes on where the same lane was before it was restored, on the same link.
+    pub(super) fn go_on_from(&mut self, before: &Self) {
+        // The disk may not know yet what the hub has.
+        self.restore_acked(before.acked);
+        self.highest = self.highest.max(before.shown);
+        self.shown = self.highest;
+        (self.link, self.sent) = (before.link, before.sent);
+        for (&number, entry) in before.entries.range(..=before.sent) {
+            // On its way, and replaced on disk by now: it has its place in the window.
+            self.entries.entry(number).or_insert_with(|| Entry {
+                key: entry.key.clone(),
+                bytes: entry.bytes.clone(),
+                write: 0,
+                replaced: Some(0),
+            });
+        }
+        let flight = self.entries.range(..=self.sent);
+        (self.flight, self.flight_bytes) = flight.fold((0, 0), |(count, bytes), (_, entry)| {
+            (count + 1, bytes + entry.bytes.len())
+        });
+    }
+
     /// Takes an entry that is brought to disk by this write.
     pub(super) fn push(&mut self, key: &str, bytes: Bytes, write: u64) -> Result<Placed, Refused> {
         let older = self.newest.get(key).copied();

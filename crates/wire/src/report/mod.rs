@@ -172,6 +172,15 @@ impl Reports {
         reports
     }
 
+    /// Goes on in the midst of a session: `before` are the same queues, before something could not
+    /// be written and they were restored. What the hub has and what is on its way to it stays so.
+    pub fn go_on_from(&mut self, before: &Self) {
+        for (lane, before) in self.lanes.iter_mut().zip(&before.lanes) {
+            lane.go_on_from(before);
+        }
+        self.counts = before.counts;
+    }
+
     /// Takes an entry. It counts when what is returned is on disk.
     pub fn push(&mut self, queue: Queue, key: &str, bytes: Bytes) -> Result<Persist, Refused> {
         let pushed = self.place(queue, key, bytes);

@@ -321,6 +321,48 @@ fn a_restart_keeps_what_is_on_disk_and_goes_on_counting() {
 }
 
 #[test]
+fn queues_that_are_restored_in_a_session_go_on_in_it() {
+    let (events, statuses) = (Queue::Events, Queue::Statuses);
+    let mut before = reports();
+    add(&mut before, events, "a", "1");
+    add(&mut before, events, "a", "2");
+    add(&mut before, statuses, "s", "old");
+    assert_eq!(sent(&mut before).len(), 3);
+    // The hub has the first; the status is replaced, and the next event is never on disk.
+    before.reported(told(events, SERIES, 1)).unwrap();
+    let status = push(&mut before, statuses, "s", "new");
+    before.stored(status.write);
+    push(&mut before, events, "a", "lost");
+    let second = Report {
+        key: "a".into(),
+        bytes: Bytes::from_static(b"2"),
+        ..report(events, SERIES, 2)
+    };
+    let first = report(events, SERIES, 1);
+    let entries = [first, second, status.report];
+    let mut after = Reports::restore(SERIES, limits(), [], entries);
+    after.go_on_from(&before);
+    assert_eq!((after.count(events), after.counts()), (1, before.counts()));
+    assert_eq!(sent(&mut after), is(&[(2, "new")]));
+    assert_eq!(add(&mut after, events, "a", "3"), 3);
+    // What is on its way has its place in the window until it is acked.
+    assert_eq!(add(&mut after, events, "a", "4"), 4);
+    assert_eq!(add(&mut after, events, "a", "5"), 5);
+    assert_eq!(sent(&mut after), is(&[(3, "3"), (4, "4")]));
+    let forget = after.reported(told(events, SERIES, 2));
+    assert_eq!(
+        forget,
+        Ok(Some(Forget {
+            queue: events,
+            upto: 2
+        }))
+    );
+    assert_eq!(sent(&mut after), is(&[(5, "5")]));
+    after.reported(told(statuses, SERIES, 2)).unwrap();
+    assert_eq!((after.count(statuses), after.held()), (0, 3));
+}
+
+#[test]
 fn the_hub_takes_each_report_once_and_acks_what_is_done() {
     let mut hub = Collected::new();
     let first = |number| report(Queue::Events, SERIES, number);

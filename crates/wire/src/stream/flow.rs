@@ -171,6 +171,11 @@ impl Flow {
         }
     }
 
+    /// Whether the last of our bytes went.
+    pub(super) fn said_all(&self) -> bool {
+        self.outward == Half::Ended
+    }
+
     /// Whether both directions ended.
     pub(super) fn is_over(&self) -> bool {
         self.outward == Half::Ended && self.inward == Half::Ended

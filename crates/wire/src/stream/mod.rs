@@ -13,7 +13,7 @@
 
 mod flow; // one stream: queued and granted, received and consumed
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
@@ -82,6 +82,9 @@ pub struct Streams {
     /// What is sent before any bytes: opens, windows and closes, in the order in which they came
     /// up. A stream has at most one open or close and two windows in it.
     first: VecDeque<(u64, Said)>,
+    /// Streams whose close is in there, and all of whose bytes went before: one is over for the
+    /// peer as soon as it has sent its own last.
+    said_all: BTreeSet<u64>,
     /// The stream that had its turn.
     turn: u64,
 }
@@ -223,6 +226,7 @@ impl Streams {
             announced: 0,
             last: 0,
             first: VecDeque::new(),
+            said_all: BTreeSet::new(),
             turn: 0,
         }
     }
@@ -301,6 +305,9 @@ impl Streams {
         let known = !self.is_ours(id) || id <= self.announced;
         if known && !flow.is_over() {
             self.say_close(id, cause, words);
+            if flow.said_all() {
+                self.said_all.insert(id);
+            }
         }
     }
 
@@ -319,7 +326,10 @@ impl Streams {
             return Err(Misbehaved::NeverOpen { id });
         }
         let flow = self.streams.get_mut(&id).filter(|flow| !flow.is_over());
-        let Some(flow) = flow else { return Ok(None) };
+        let Some(flow) = flow else {
+            self.take_of_closed(id, &said);
+            return Ok(None);
+        };
         match said {
             Said::Open { .. } => Ok(None),
             Said::Data { bytes, end } => self.take_bytes(id, bytes, end),
@@ -343,8 +353,10 @@ impl Streams {
     /// that may go now.
     pub fn next(&mut self, bytes_max: usize) -> Option<Frame> {
         if let Some((id, said)) = self.first.pop_front() {
-            if matches!(said, Said::Open { .. }) {
-                self.announced = id;
+            match said {
+                Said::Open { .. } => self.announced = id,
+                Said::Close { .. } => drop(self.said_all.remove(&id)),
+                Said::Data { .. } | Said::Window { .. } => {}
             }
             return Some(Frame::Stream { id, said });
         }
@@ -416,6 +428,20 @@ impl Streams {
         let flow = Flow::theirs(self.limits.window, UNASKED_BYTES, window);
         self.streams.insert(id, flow);
         Ok(Some(Event::Opened { id, purpose }))
+    }
+
+    /// The peer spoke of a stream that is closed here. If it does not count that one any more, it
+    /// needs not hear of the close, and may open another.
+    fn take_of_closed(&mut self, id: u64, said: &Said) {
+        let done = match said {
+            Said::Close { .. } => true,
+            Said::Data { end, .. } => *end == End::Last && self.said_all.contains(&id),
+            Said::Open { .. } | Said::Window { .. } => false,
+        };
+        if done {
+            self.first.retain(|(other, _)| *other != id);
+            self.said_all.remove(&id);
+        }
     }
 
     fn take_bytes(&mut self, id: u64, bytes: Bytes, end: End) -> Result<Option<Event>, Misbehaved> {

@@ -212,15 +212,14 @@ fn who_closes_drops_what_is_queued_and_tells_the_peer() {
 fn what_comes_for_a_stream_that_was_just_closed_is_ignored() {
     let (mut agent, mut hub) = pair();
     hub.close(1, Cause::Cancelled, "");
-    for said in [
-        some(100 * KIB, End::More),
-        Said::Window { bytes: 1 },
-        close(),
-    ] {
+    for said in [some(100 * KIB, End::More), Said::Window { bytes: 1 }] {
         assert_eq!(hub.take(1, said), Ok(None));
     }
     carry(&mut hub, &mut agent);
     assert_eq!(agent.take(1, some(1, End::Last)), Ok(None));
+    for _ in 0..2 {
+        assert_eq!(hub.take(1, close()), Ok(None));
+    }
 }
 
 #[test]
@@ -285,6 +284,34 @@ fn an_end_opens_only_so_many_streams_and_both_ends_know_how_many() {
     carry(&mut hub, &mut agent);
     assert_eq!(agent.open("x"), Ok(next));
     assert_eq!(carry(&mut agent, &mut hub).len(), 1);
+}
+
+#[test]
+fn who_is_done_with_a_stream_may_open_another_before_it_hears_of_its_close() {
+    let (mut agent, mut hub) = (agent(), hub());
+    let ids: Vec<u64> = (0..STREAMS_MAX).map(|_| agent.open("x").unwrap()).collect();
+    carry(&mut agent, &mut hub);
+    // It gives one up that the hub closes at the same time.
+    hub.close(ids[0], Cause::Broken, "");
+    agent.close(ids[0], Cause::Cancelled, "");
+    agent.open("x").unwrap();
+    assert_eq!(carry(&mut agent, &mut hub).len(), 1);
+    assert!(!hub.has_next(), "both know that it is closed");
+    // It ends one that the hub has answered, and does not want the rest of.
+    hub.end(ids[1]);
+    carry(&mut hub, &mut agent);
+    hub.close(ids[1], Cause::Cancelled, "");
+    agent.end(ids[1]);
+    carry(&mut agent, &mut hub);
+    agent.open("x").unwrap();
+    assert_eq!(carry(&mut agent, &mut hub).len(), 1);
+    assert!(!hub.has_next());
+    // One that has not been answered is not over by its own last word.
+    hub.close(ids[2], Cause::Broken, "");
+    agent.end(ids[2]);
+    carry(&mut agent, &mut hub);
+    assert_eq!(agent.open("x"), Err(NotOpened::TooMany));
+    assert_eq!(sent(&mut hub), is(&[(ids[2], "close Broken")]));
 }
 
 #[test]
