@@ -13,18 +13,14 @@ use tokio::time::{sleep, timeout};
 
 use crate::servers::Entrance;
 
-/// What every node holds whole.
-const HELD: [(&str, &str); 5] = [
-    ("services", "/api/v1/services"),
-    ("endpointslices", "/apis/discovery.k8s.io/v1/endpointslices"),
-    ("runtimeclasses", "/apis/node.k8s.io/v1/runtimeclasses"),
-    ("csidrivers", "/apis/storage.k8s.io/v1/csidrivers"),
-    ("namespaces", "/api/v1/namespaces"),
-];
 const SETTLED_WITHIN: Duration = Duration::from_secs(20);
 const AGAIN_AFTER: Duration = Duration::from_millis(20);
 
-/// Returns when a node has what was written at this path, if it holds that.
+/// Returns when a node has what was written at this path, if it holds that. A kind that it does not
+/// hold it asks its cluster for, which is the same list at once.
+///
+/// Without this, two changes that follow each other closely may be one event of a watch on the node:
+/// it is sent what an object is, and not all that it was.
 pub(super) async fn settled(entrance: &Entrance, path: &str) -> Result<(), String> {
     let Entrance::Token {
         door,
@@ -34,13 +30,13 @@ pub(super) async fn settled(entrance: &Entrance, path: &str) -> Result<(), Strin
     else {
         return Ok(());
     };
-    let Some(list) = held(path) else {
+    let Some(list) = collection(path) else {
         return Ok(());
     };
     let alike = async {
         loop {
-            let there = versions(behind, token, list).await?;
-            if versions(door, token, list).await? == there {
+            let there = versions(behind, token, &list).await?;
+            if there.is_none() || versions(door, token, &list).await? == there {
                 return Ok::<(), String>(());
             }
             sleep(AGAIN_AFTER).await;
@@ -50,21 +46,34 @@ pub(super) async fn settled(entrance: &Entrance, path: &str) -> Result<(), Strin
     waited.map_err(|_| format!("the node lacks {list} after {SETTLED_WITHIN:?}"))?
 }
 
-/// The list that has what is at a path.
-fn held(path: &str) -> Option<&'static str> {
-    let named = |plural: &str| path.split('/').any(|part| part == plural);
-    let found = HELD.iter().find(|(plural, _)| named(plural));
-    let (plural, list) = found?;
-    // What is in a namespace is not the namespace.
-    let below = path.split('/').count() > NAMESPACE_PARTS_MAX;
-    (*plural != "namespaces" || !below).then_some(list)
+/// The list that has what is at a path, if the path is of a resource.
+fn collection(path: &str) -> Option<String> {
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let version_parts = match parts.first() {
+        Some(&"api") => 2,
+        Some(&"apis") => 3,
+        _ => return None,
+    };
+    let inside = parts.get(version_parts..)?;
+    // What is in a namespace is not the namespace, and neither are its own subresources.
+    let of_namespace = |plural: &&str| matches!(*plural, "finalize" | "status");
+    let list_parts = match inside {
+        ["namespaces", _, plural, ..] if !of_namespace(plural) => 3,
+        [_, ..] => 1,
+        [] => return None,
+    };
+    Some(format!(
+        "/{}",
+        parts[..version_parts + list_parts].join("/")
+    ))
 }
 
-/// Of `/api/v1/namespaces/NAME/finalize`.
-const NAMESPACE_PARTS_MAX: usize = 6;
-
-/// Which objects there are, and in which versions.
-async fn versions(door: &Door, token: &str, list: &str) -> Result<BTreeSet<String>, String> {
+/// Which objects there are, and in which versions; nothing of what cannot be listed.
+async fn versions(
+    door: &Door,
+    token: &str,
+    list: &str,
+) -> Result<Option<BTreeSet<String>>, String> {
     let request = Request::builder()
         .uri(format!("https://127.0.0.1{list}"))
         .header("accept", "application/json")
@@ -76,6 +85,9 @@ async fn versions(door: &Door, token: &str, list: &str) -> Result<BTreeSet<Strin
         client.exchange(request).await
     };
     let answer = asked.await.map_err(|error| error.to_string())?;
+    if matches!(answer.status, 404 | 405) {
+        return Ok(None);
+    }
     let value: Value = serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
     let items = value["items"].as_array();
     let items = items.ok_or_else(|| format!("{list}: no list but {}", answer.status))?;
@@ -83,18 +95,23 @@ async fn versions(door: &Door, token: &str, list: &str) -> Result<BTreeSet<Strin
         let metadata = &item["metadata"];
         format!("{} {}", metadata["uid"], metadata["resourceVersion"])
     };
-    Ok(items.iter().map(version).collect())
+    Ok(Some(items.iter().map(version).collect()))
 }
 
 #[test]
-fn what_a_node_holds_is_found_by_its_path() {
-    let services = "/api/v1/services";
-    assert_eq!(
-        held("/api/v1/namespaces/a/services/b/status"),
-        Some(services)
-    );
+fn what_is_written_is_in_the_list_of_its_kind() {
+    let found = |path: &str| collection(path).expect("a list");
+    let services = "/api/v1/namespaces/a/services";
+    assert_eq!(found("/api/v1/namespaces/a/services/b/status"), services);
+    assert_eq!(found(services), services);
     for path in ["/api/v1/namespaces", "/api/v1/namespaces/a/finalize"] {
-        assert_eq!(held(path), Some("/api/v1/namespaces"), "{path}");
+        assert_eq!(found(path), "/api/v1/namespaces", "{path}");
     }
-    assert_eq!(held("/api/v1/namespaces/a/configmaps/b"), None);
+    let scale = "/apis/apps/v1/namespaces/a/deployments/b/scale";
+    assert_eq!(found(scale), "/apis/apps/v1/namespaces/a/deployments");
+    let class = "/apis/node.k8s.io/v1/runtimeclasses/c";
+    assert_eq!(found(class), "/apis/node.k8s.io/v1/runtimeclasses");
+    for path in ["/version", "/api/v1", "/apis/apps/v1", "/apis"] {
+        assert_eq!(collection(path), None, "{path}");
+    }
 }

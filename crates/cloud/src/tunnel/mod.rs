@@ -6,6 +6,7 @@
 mod head; // whose a request is, and what of its head goes on
 mod compared; // what an answer is compared with
 mod lanes; // connections to the cluster
+mod shares; // how many requests a node may have on their way
 mod refusal; // answers of the hub itself
 mod patient; // a reader that is not waited for for ever
 mod exchange; // one request from a stream to the cluster, and its answer
@@ -27,6 +28,7 @@ use wire::frame::Cause;
 use crate::cache::Cache;
 use crate::cluster::Config;
 use lanes::Lanes;
+use shares::Shares;
 
 /// Requests that are on their way at once, of all nodes. Further ones are turned away, and whoever
 /// sent them is told to come again. If nobody reads, each holds 160 KiB or a little more: the queue
@@ -46,6 +48,7 @@ struct Shared {
     /// Without any, for requests that bring their own.
     bare: Lanes,
     crowd: Crowd,
+    shares: Shares,
     clock: Clock,
     counts: Counts,
     /// What answers are compared with.
@@ -104,6 +107,7 @@ impl Tunnels {
             own: Lanes::new(config.clone(), requests.clone(), clock.clone()),
             bare: Lanes::new(bare, requests, clock.clone()),
             crowd: tasks.crowd("tunnels", EXCHANGES_MAX),
+            shares: Shares::default(),
             clock,
             counts: Counts::default(),
             cache: OnceLock::new(),
@@ -141,13 +145,24 @@ impl Tunnels {
                 return arrived.tube.close(Cause::NotServed, words);
             }
         };
+        let busy = self.0.crowd.busy();
+        let Some(share) = self.0.shares.take(node, busy, EXCHANGES_MAX) else {
+            return self.turn_away(arrived, "the hub is busy, and this node has much of it");
+        };
         let Some(place) = self.0.crowd.place() else {
-            self.count(Outcome::Busy);
-            let words = "the hub has as many requests as it can have";
-            return arrived.tube.close(Cause::Busy, words);
+            return self.turn_away(arrived, "the hub has as many requests as it can have");
         };
         let run = exchange::run(self.clone(), Arc::clone(node), arrived.tube, base);
-        place.spawn(run);
+        place.spawn(async move {
+            let _share = share;
+            run.await
+        });
+    }
+
+    /// There is no room now.
+    fn turn_away(&self, arrived: Arrived, words: &str) {
+        self.count(Outcome::Busy);
+        arrived.tube.close(Cause::Busy, words);
     }
 
     /// Requests that are on their way now.

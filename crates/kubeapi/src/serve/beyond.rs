@@ -341,7 +341,11 @@ fn subject(
         let extent = Extent::Whole;
         let held = get::is_held(reader, &kind, path) && get::is_in_version(reader, &kind, path);
         let newest = match held {
-            true => written::newest(api, &kind, path),
+            true => {
+                let name = Range::Name(get::name(&kind, path));
+                beyond.uses(&kind.stored_as(), &name);
+                written::newest(api, &kind, path)
+            }
             false => Newest::Held,
         };
         let instead = match newest {

@@ -1,7 +1,7 @@
 //! A cluster behind a node: it is reached or not, and says no more than that it was asked.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use hyper::Request;
@@ -21,18 +21,27 @@ pub const TOLD: Names = Names {
 /// The code of an answer to what was passed on while the cluster could be reached.
 pub const CALLED: u16 = 418;
 
+/// What was answered with what is here.
+pub type Used = Arc<Mutex<Vec<(Resource, Range)>>>;
+
 /// The way to the cluster.
-pub struct Link(Arc<AtomicBool>);
+pub struct Link {
+    open: Arc<AtomicBool>,
+    used: Used,
+}
 
 impl Link {
-    pub fn of(open: &Arc<AtomicBool>) -> Arc<dyn Beyond> {
-        Arc::new(Self(open.clone()))
+    pub fn of(open: &Arc<AtomicBool>, used: &Used) -> Arc<dyn Beyond> {
+        Arc::new(Self {
+            open: open.clone(),
+            used: used.clone(),
+        })
     }
 }
 
 impl Beyond for Link {
     fn is_open(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.open.load(Ordering::Relaxed)
     }
 
     fn lends_itself_to(&self, _: &User) -> bool {
@@ -47,8 +56,13 @@ impl Beyond for Link {
         Box::pin(async move { Err(Status::new(code, "Passed", "it was passed on")) })
     }
 
+    fn uses(&self, resource: &Resource, range: &Range) {
+        let used = (resource.clone(), range.clone());
+        self.used.lock().unwrap().push(used);
+    }
+
     fn watches(&self, _: &Resource, _: &Range) -> Option<InUse> {
-        Some(Box::new(self.0.clone()))
+        Some(Box::new(self.open.clone()))
     }
 
     fn keep(&self, _: &str, _: Bytes) {}

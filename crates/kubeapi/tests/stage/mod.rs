@@ -6,7 +6,7 @@ mod beyond; // a cluster behind a node that answers nothing
 mod feeder; // an authority or a replica, driven the same way
 mod source; // what feeds the replica
 
-pub use beyond::{CALLED, Link, TOLD};
+pub use beyond::{CALLED, Link, TOLD, Used};
 pub use body::{Body, event, item, node, pod, version};
 pub use client::{Client, Http, Reply, Stream, send};
 pub use feeder::Feeder;
@@ -63,6 +63,8 @@ pub struct Stage {
     pub client: Client,
     /// Whether the cluster behind a node can be reached.
     pub link: Arc<AtomicBool>,
+    /// What a node was used for.
+    pub used: Used,
     address: SocketAddr,
     clock: Clock,
     /// Ends the server when the stage goes.
@@ -150,11 +152,12 @@ impl Stage {
         let catalog = Catalog::new();
         let feeder = Feeder::open(kind, &catalog, clock.clone()).await;
         let link = Arc::new(AtomicBool::new(true));
+        let used = Used::default();
         let (catalog, beyond) = match kind {
             FeederKind::Authority | FeederKind::Replica => (catalog, None),
             FeederKind::Node => {
                 let told = Told::new(feeder.reader().clone(), TOLD);
-                (Catalog::told_by(told), Some(Link::of(&link)))
+                (Catalog::told_by(told), Some(Link::of(&link, &used)))
             }
         };
         let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into())
@@ -193,6 +196,7 @@ impl Stage {
             api,
             client,
             link,
+            used,
             address,
             clock,
             _tasks: tasks,

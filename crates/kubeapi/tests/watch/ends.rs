@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use http::Method;
 use kubeapi::serve::Limits;
+use object::{ObjectName, Range, Resource};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::stage::{self, DEADLINE, Http, Stage, lasting, pod, send, version};
+use crate::stage::{self, CALLED, DEADLINE, Http, Stage, lasting, pod, send, version};
 
 /// 410 both ways: an ERROR event in a stream that began, and a refusal where a list was asked for.
 #[tokio::test]
@@ -70,6 +71,29 @@ async fn what_is_watched_on_a_node_is_in_use_until_the_watch_ends() {
             }
         };
         tokio::time::timeout(DEADLINE, let_go).await.unwrap();
+    })
+    .await;
+}
+
+/// What is only ever read by name is in use too.
+#[tokio::test]
+async fn what_is_answered_on_a_node_is_in_use() {
+    stage::on_node(async |stage, _| {
+        stage.put(&pod("a", "x")).await;
+        let pods = |range| (Resource::new("", "pods"), range);
+        let named = Range::Name(ObjectName::new("a", "x"));
+        for (path, range) in [
+            ("/api/v1/namespaces/a/pods/x", named),
+            ("/api/v1/namespaces/a/pods", Range::Namespace("a".into())),
+        ] {
+            assert_eq!(stage.client.get(path).await.status, 200, "{path}");
+            let used = std::mem::take(&mut *stage.used.lock().unwrap());
+            assert_eq!(used, [pods(range)], "{path}");
+        }
+        // A part that is not held goes past the node.
+        let path = "/api/v1/namespaces/a/secrets/x";
+        assert_eq!(stage.client.get(path).await.status, CALLED, "{path}");
+        assert_eq!(*stage.used.lock().unwrap(), []);
     })
     .await;
 }
