@@ -27,7 +27,7 @@ use wire::join::{NodeName, Token};
 
 use crate::cli::LogFlags;
 use crate::config::value::{Listen, LocalApi, LogFormat, LogLevel};
-use crate::failure::Failure;
+use crate::failure::{Failure, Wrong};
 use crate::life::{self, Threads, Until};
 use crate::log::{self, Style};
 use crate::shown::{show, shown};
@@ -413,7 +413,7 @@ fn who(home: &Home, flags: &EdgeFlags, clock: &Clock) -> anyhow::Result<Who> {
             );
             None
         }
-        token => token?,
+        token => token.map_err(Wrong::given)?,
     };
     let validity = known.as_ref().map(|identity| &identity.validity);
     let joined_with = home.joined_with();
@@ -423,7 +423,7 @@ fn who(home: &Home, flags: &EdgeFlags, clock: &Clock) -> anyhow::Result<Who> {
         token.as_ref(),
         clock.wall(),
     );
-    let node = node_name(flags, known.as_ref())?;
+    let node = node_name(flags, known.as_ref()).map_err(Wrong::given)?;
     let joins = |token, pin| {
         Who::Joins(Box::new(Joining {
             hubs: flags.hubs.clone(),
@@ -444,14 +444,14 @@ fn who(home: &Home, flags: &EdgeFlags, clock: &Clock) -> anyhow::Result<Who> {
         (Plan::Join, known, Some(token)) => match (flags.ca_hash, known) {
             (Some(pin), _) => Ok(joins(token, pin)),
             (None, Some(known)) => Ok(joins(token, known.pin()?)),
-            (None, None) => {
-                bail!("--ca-hash is needed to join; `holdfast token create` prints it")
-            }
+            (None, None) => Err(Wrong::given(anyhow!(
+                "--ca-hash is needed to join; `holdfast token create` prints it"
+            ))),
         },
-        _ => bail!(
+        _ => Err(Wrong::given(anyhow!(
             "this machine is no node yet; give --token-file and --ca-hash, as \
              `holdfast token create` prints them"
-        ),
+        ))),
     }
 }
 

@@ -36,6 +36,28 @@ impl Failure {
     }
 }
 
+/// An error of a program that is running already, and that the user has to mend all the same: what
+/// it was given turns out wrong when it looks at what is there.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:#}")]
+pub(crate) struct Wrong(anyhow::Error);
+
+impl Wrong {
+    /// For `map_err`.
+    pub(crate) fn given(error: anyhow::Error) -> anyhow::Error {
+        Self(error).into()
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        match error.downcast::<Wrong>() {
+            Ok(Wrong(error)) => Failure::Usage(error),
+            Err(error) => Failure::Run(error),
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Failure::Usage(error) | Failure::Run(error)) = self;

@@ -50,7 +50,7 @@ pub(crate) fn live(
     let runtime = runtime.enable_all().build().map_err(Failure::run)?;
     let ended = runtime
         .block_on(whole(until, grace, start))
-        .map_err(Failure::Run);
+        .map_err(Failure::from);
     // Tasks have ended by now; what is left is a thread in a system call, which is not waited for.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended

@@ -198,6 +198,24 @@ fn wrong_words_are_refused_with_what_would_do() {
 }
 
 #[test]
+fn an_agent_that_cannot_join_as_it_is_told_ends_for_good() {
+    let folder = Folder::new();
+    let home = folder.path("node");
+    let token = folder.file("no token at all");
+    let (home, token) = (
+        home.to_str().expect("UTF-8"),
+        token.to_str().expect("UTF-8"),
+    );
+    let agent = ["edge", "--hub", "127.0.0.1:1", "--data-dir", home];
+    let given = |words: &[&'static str]| [&agent[..], words].concat();
+    refused(&given(&["--node", "n1"]), "give --token-file and --ca-hash");
+    let with_token = [&agent[..], &["--node", "n1", "--token-file", token]].concat();
+    refused(&with_token, "does not hold a token");
+    let missing = ["--node", "n1", "--token-file", "missing.token"];
+    refused(&given(&missing), "missing.token");
+}
+
+#[test]
 fn a_wrong_variable_is_named() {
     let mut command = holdfast(&["up"]);
     command.env("HOLDFAST_LISTEN", "6443");
