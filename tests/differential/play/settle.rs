@@ -19,8 +19,8 @@ const AGAIN_AFTER: Duration = Duration::from_millis(20);
 /// Returns when a node has what was written at this path, if it holds that. A kind that it does not
 /// hold it asks its cluster for, which is the same list at once.
 ///
-/// Without this, two changes that follow each other closely may be one event of a watch on the node:
-/// it is sent what an object is, and not all that it was.
+/// Without this, two changes that follow each other closely may be one event of a watch on the
+/// node: it is sent what an object is, and not all that it was.
 pub(super) async fn settled(entrance: &Entrance, path: &str) -> Result<(), String> {
     let Entrance::Token {
         door,
