@@ -78,6 +78,27 @@ async fn what_a_node_holds_does_not_come_again_because_somebody_writes_it() {
     assert!(received < LENGTH as u64 / 2, "{received} bytes");
 }
 
+/// The answer repeats what was asked, and the change brings it: it comes once.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_made_through_a_node_comes_to_it_once() {
+    const LENGTH: usize = 12_000;
+    const MADE: usize = 4;
+    let (world, mut caller) = world(&service("one", "0")).await;
+    let before = world.nodes[0].received().await;
+    let all = noise(MADE * LENGTH);
+    for (number, note) in all.as_bytes().chunks(LENGTH).enumerate() {
+        let note = std::str::from_utf8(note).unwrap();
+        let made = service(&format!("made-{number}"), note);
+        let written = caller.must("POST", SERVICES, Some(&made)).await;
+        assert_eq!(written["metadata"]["annotations"]["note"], note);
+        world.settled(CONVERGED).await;
+    }
+    // Packed, letters take six tenths of their length.
+    let received = world.nodes[0].received().await - before;
+    let once = (MADE * LENGTH) as u64 * 6 / 10;
+    assert!(received < once * 3 / 2, "{received} bytes");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_just_written_through_a_node_is_read_there() {
     let (world, mut caller) = world(&service("one", "0")).await;

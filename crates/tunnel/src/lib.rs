@@ -25,8 +25,8 @@ pub use tube::Tube;
 /// take this one.
 pub const HTTP: &str = "http";
 
-/// The same with an answer in [`pieces`]. It is understood by who said so when the session began.
-pub const PACKED_HTTP: &str = "http-packed";
+/// The same in [`pieces`], both ways. It is understood by who said so when the session began.
+pub const PACKED_HTTP: &str = "http-pieces";
 /// The header of a request with the hash of what the node holds of the object that is asked for:
 /// the answer's pieces may be compared with that. It concerns the two ends of the link alone.
 pub const BASE: &str = "holdfast-base";

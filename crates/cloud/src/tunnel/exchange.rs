@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tracing::debug;
-use tunnel::pieces::{Base, Packing};
+use tunnel::pieces::{Base, Pieces};
 use tunnel::{Tube, hops};
 
 use super::head::{self, Who};
@@ -44,15 +44,15 @@ const NODES: &str = "system:nodes";
 /// What goes back: the cluster's answer, or our own.
 type Answer = Response<Either<Passing, Full<Bytes>>>;
 
-/// Serves one request, and what its connection changes to. If there is a base, the answer goes
-/// packed, and is compared with what that is set to.
+/// Serves one request, and what its connection changes to. If there is a base, both go in pieces,
+/// and the answer is compared with what that is set to.
 pub(super) async fn run(tunnels: Tunnels, node: Arc<str>, tube: Tube, base: Option<Base>) {
     let patient = Patient::new(tube, tunnels.0.clock.clone(), STUCK_TIME_MAX);
     match base {
         None => serve(tunnels, node, patient, Base::default()).await,
         Some(base) => {
-            let packing = Packing::new(patient, base.clone());
-            serve(tunnels, node, packing, base).await;
+            let pieces = Pieces::answering(patient, base.clone());
+            serve(tunnels, node, pieces, base).await;
         }
     }
 }

@@ -31,9 +31,10 @@ use lanes::Lanes;
 use shares::Shares;
 
 /// Requests that are on their way at once, of all nodes. Further ones are turned away, and whoever
-/// sent them is told to come again. If nobody reads, each holds 160 KiB or a little more: the queue
-/// and the window of its stream, and the window of the connection to the cluster. One that is
-/// answered with an object may hold [`tunnel::BASE_BYTES_MAX`] beside that, to compare with.
+/// sent them is told to come again. If nobody reads, each holds 240 KiB or a little more: the queue
+/// and the window of its stream, the window of the connection to the cluster, a piece each way and
+/// what was asked. One that is answered with an object may hold [`tunnel::BASE_BYTES_MAX`] beside
+/// that, to compare with.
 pub const EXCHANGES_MAX: u32 = 2_048;
 /// Connections to the cluster, and requests with a body that is on its way.
 const REQUESTS_MAX: u32 = EXCHANGES_MAX + 256;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tunnel::pieces::{Base, Unpacking};
+use tunnel::pieces::{Base, Head, Pieces};
 use tunnel::{Board, Caller, HTTP, PACKED_HTTP, Tube};
 use wire::frame::Frame;
 use wire::stream::{Limits, Side};
@@ -80,14 +80,14 @@ impl Link {
         self.send_over(self.tube(HTTP), request).await
     }
 
-    /// The same, with an answer that comes packed.
+    /// The same, packed both ways.
     pub(crate) async fn send_packed(
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, hyper::Error> {
         let tube = self.tube(PACKED_HTTP);
-        let unpacking = Unpacking::new(tube, Base::default());
-        self.send_over(unpacking, request).await
+        let pieces = Pieces::asking(tube, Base::default(), Head::Open);
+        self.send_over(pieces, request).await
     }
 
     async fn send_over(

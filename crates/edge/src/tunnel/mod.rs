@@ -17,7 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use host::tasks::{Crowd, Place};
 use host::{Times, chain};
-use http::header::{HOST, HeaderValue};
+use http::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderValue, SEC_WEBSOCKET_PROTOCOL};
 use http::{Request, Response, StatusCode, Uri};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -31,7 +31,7 @@ use parking_lot::Mutex;
 use store::Reader;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::debug;
-use tunnel::pieces::{Base, Unpacking};
+use tunnel::pieces::{Base, Head, Pieces};
 use tunnel::{BASE_BYTES_MAX, Caller, NotOpened, Opener, closed, hops};
 use wire::frame::Cause;
 
@@ -79,6 +79,7 @@ pub enum Answers {
     /// As they are.
     Plain,
     /// In pieces that are packed, as differences from what the node holds where that is shorter.
+    /// Questions go so, too.
     Packed,
 }
 
@@ -240,7 +241,8 @@ impl Tunnel {
             Answers::Plain => Box::pin(ask(request, tube, place)),
             Answers::Packed => {
                 let base = self.base(&mut request);
-                Box::pin(ask(request, Unpacking::new(tube, base), place))
+                let stream = Pieces::asking(tube, base, said(request.headers()));
+                Box::pin(ask(request, stream, place))
             }
         };
         let Some(within) = within else {
@@ -323,6 +325,16 @@ where
     });
     let answer = sender.send_request(request).await;
     Ok(inward(answer.map_err(|error| broke(&error))?))
+}
+
+/// How the head of a request goes over the link: one with a credential in it goes as it is.
+fn said(headers: &HeaderMap) -> Head {
+    // Browsers have no other place for a token than the last of these.
+    let secrets = [AUTHORIZATION, COOKIE, SEC_WEBSOCKET_PROTOCOL];
+    match secrets.iter().any(|name| headers.contains_key(name)) {
+        true => Head::Private,
+        false => Head::Open,
+    }
 }
 
 /// The request as it goes to the hub.

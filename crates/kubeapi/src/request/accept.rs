@@ -126,6 +126,17 @@ impl Form {
     }
 }
 
+/// Whether a client that likes protobuf best takes the whole object in JSON as well.
+pub fn takes_json_too(accept: &str) -> bool {
+    let ranges = ranges(accept);
+    let whole = |range: &&MediaRange<'_>| range.parameter("as").is_empty();
+    let protobuf = |range: &MediaRange<'_>| {
+        (range.kind, range.subkind) == ("application", "vnd.kubernetes.protobuf")
+    };
+    let likes_protobuf = ranges.first().filter(whole).is_some_and(protobuf);
+    likes_protobuf && ranges.iter().filter(whole).any(MediaRange::takes_json)
+}
+
 /// A client that does not speak JSON is told so in other words than one that wants a shape of it
 /// which we do not make.
 fn refusal(spoken: &[MediaRange<'_>]) -> Status {
@@ -209,5 +220,28 @@ mod tests {
         }
         let unknown = "application/json;as=Sheet;g=meta.k8s.io;v=v1";
         assert_eq!(Form::negotiate(unknown, false).unwrap_err().code, 406);
+    }
+
+    #[test]
+    fn who_takes_json_beside_protobuf_is_known() {
+        let protobuf = "application/vnd.kubernetes.protobuf";
+        for (accept, too) in [
+            (format!("{protobuf},application/json"), true),
+            (format!("{protobuf}, */*"), true),
+            (format!("application/json;q=0.8,{protobuf}"), true),
+            (protobuf.to_owned(), false),
+            (format!("application/json,{protobuf}"), false),
+            (
+                format!("{protobuf};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"),
+                false,
+            ),
+            (
+                format!("{protobuf},application/json;as=Table;g=meta.k8s.io;v=v1"),
+                false,
+            ),
+            (String::new(), false),
+        ] {
+            assert_eq!(takes_json_too(&accept), too, "{accept}");
+        }
     }
 }

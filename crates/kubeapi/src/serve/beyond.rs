@@ -172,6 +172,10 @@ pub(super) async fn answer(
     }
     let schemas = schemas::Question::of(&request);
     let writing = Writing::of(api, &request);
+    let mut request = request;
+    if let Some(writing) = &writing {
+        writing.wants_json(api, request.headers_mut());
+    }
     let passed = pass(api, &**beyond, &caller, request).await;
     match (passed, poorer) {
         (Ok(passed), Some(poorer)) if passed.status() == StatusCode::FORBIDDEN => {

@@ -116,9 +116,12 @@ pub(super) async fn answer(
 ) -> Result<Reply, Status> {
     let _pass = api.gate.request(&asked.user.name)?;
     let encoder = objects::encoder(&asked, kind.clone())?;
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     let body = intake::body(body).await?;
     let writing = Writing::of(api, &Request::from_parts(head.clone(), ()));
+    if let Some(writing) = &writing {
+        writing.wants_json(api, &mut head.headers);
+    }
     let entrusted = Entrusted {
         head,
         path,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::response::Parts;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
@@ -21,10 +21,12 @@ use store::Reader;
 use super::Api;
 use super::answer::JSON;
 use super::payload::Payload;
+use super::route::accept;
 use crate::Status;
 use crate::catalog::Kind;
 use crate::protobuf::{MEDIA_TYPE, stamp};
 use crate::read::get;
+use crate::request::accept::takes_json_too;
 use crate::request::{Query, ResourcePath, Target};
 
 /// Objects of which it is remembered that they were written. The one of longest ago makes room.
@@ -247,6 +249,15 @@ impl Writing {
             before,
             deletes,
         })
+    }
+
+    /// Has the cluster answer in JSON where the client takes that as well: it is what is held here,
+    /// so the answer can be compared with it on its way, and shown until it has come back.
+    pub(super) fn wants_json(&self, api: &Api, headers: &mut HeaderMap) {
+        let held = api.reader.version(&self.kind.stored_as()).is_some();
+        if held && takes_json_too(&accept(headers)) {
+            headers.insert(ACCEPT, HeaderValue::from_static(JSON));
+        }
     }
 
     /// The answer as it passes on, once what it says is noted.

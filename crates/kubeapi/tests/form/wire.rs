@@ -5,7 +5,7 @@ use std::io::Read;
 use http::Method;
 use serde_json::Value;
 
-use crate::stage::{self, pod, send};
+use crate::stage::{self, CALLED, pod, send};
 
 fn unzipped(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -193,6 +193,36 @@ async fn pretty_is_the_same_with_spaces() {
             .await;
         assert!(reply.text().contains("\n  \"metadata\""));
         assert_eq!(serde_json::from_slice::<Value>(&reply.body).unwrap(), made);
+    })
+    .await;
+}
+
+/// What is held is JSON: an answer in JSON can be compared with it on its way. Of what is not held
+/// protobuf is shorter.
+#[tokio::test]
+async fn writes_of_what_a_node_holds_are_answered_in_json_to_those_who_take_it() {
+    const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+    stage::on_node(async |stage, _| {
+        stage.put(&pod("a", "x")).await;
+        let both = format!("{PROTOBUF},application/json");
+        let status = "/api/v1/namespaces/a/pods/x/status";
+        let pods = "/api/v1/namespaces/a/pods";
+        let reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        for (method, path, accept, passed) in [
+            (Method::PATCH, status, &*both, "application/json"),
+            (Method::POST, pods, &both, "application/json"),
+            (Method::PATCH, status, PROTOBUF, PROTOBUF),
+            (Method::POST, reviews, &both, &both),
+        ] {
+            let request = send(method, path).header("accept", accept);
+            let reply = stage.client.exchange(request, "{}".into()).await;
+            let said = reply.text();
+            assert_eq!(reply.status, CALLED, "{path}: {said}");
+            assert!(
+                said.contains(&format!("and takes {passed}\"")),
+                "{path}: {said}"
+            );
+        }
     })
     .await;
 }

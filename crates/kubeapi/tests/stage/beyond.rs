@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use hyper::Request;
 use hyper::body::Incoming;
+use hyper::header::ACCEPT;
 use kubeapi::Status;
 use kubeapi::catalog::Names;
 use kubeapi::serve::{Beyond, InUse, Name, Passing};
@@ -48,12 +49,15 @@ impl Beyond for Link {
         true
     }
 
-    fn pass(&self, _: Request<Incoming>, _: Name, _: Option<&User>) -> Passing<'_> {
+    fn pass(&self, request: Request<Incoming>, _: Name, _: Option<&User>) -> Passing<'_> {
         let code = match self.is_open() {
             true => CALLED,
             false => 503,
         };
-        Box::pin(async move { Err(Status::new(code, "Passed", "it was passed on")) })
+        let accept = request.headers().get(ACCEPT);
+        let accept = accept.map_or("", |accept| accept.to_str().unwrap());
+        let message = format!("it was passed on, and takes {accept}");
+        Box::pin(async move { Err(Status::new(code, "Passed", message)) })
     }
 
     fn uses(&self, resource: &Resource, range: &Range) {

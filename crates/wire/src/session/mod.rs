@@ -53,8 +53,9 @@ pub const REPORTS: u64 = 32;
 pub const LEASES: u64 = 64;
 /// The hub has carried to the node what clients there ask for, as far as they may have it.
 pub const SCOPES: u64 = 128;
-/// Answers to requests of the node may come packed.
-pub const PACKED: u64 = 256;
+/// Requests of the node and their answers may go packed, compared with the primer of
+/// `tunnel::pieces`. What 256 meant to earlier builds had none.
+pub const PACKED: u64 = 512;
 /// What is understood here beyond the protocol, a bit for each.
 pub const FEATURES: u64 = RESUMES | CONTENTS | DOCUMENTS | TUNNELS | REPORTS | SCOPES | PACKED;
 
