@@ -130,6 +130,8 @@ impl Client {
         let at = &state.version;
         trace(|| format!("{} {} at {at}: {refused}", self.node, self.resource()));
         seen.note("relist");
+        // It stands only where this node has shown something, also in the middle of a cut.
+        assert!(!matches!(refused, Refused::PassedOver { .. }), "{refused}");
         if let Refused::TooOld { .. } = refused {
             // I8: nobody is sent away who could be told what happened.
             assert!(self.was_reset(&state), "{refused}, and no reset since");

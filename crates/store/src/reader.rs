@@ -21,7 +21,7 @@ use object::scope::{Range, Want};
 /// What the writer and all readers share.
 pub(crate) struct Shared {
     pub(crate) files: Files,
-    counting: Counting,
+    pub(crate) counting: Counting,
     slots: RwLock<HashMap<TableName, Arc<Slot>>>,
     /// The shared version counter, where there is one. It is raised only after the tables took
     /// their changes in.

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use object::{Resource, Version};
 use tokio::sync::watch::Receiver;
 
+use crate::log::Counting;
 use crate::reader::{Reader, Shared, Slot};
 use crate::row::{Event, Fate, Replaced, What};
-use crate::table::{Refused, pairs};
+use crate::table::{Refused, Table, TableName, pairs};
 use object::scope::{Extent, Want};
 
 /// Steps that are taken out of the history at once.
@@ -26,6 +27,8 @@ pub struct Watch {
     next: Arc<AtomicU64>,
     /// Where it started; it may lie ahead of the table.
     from: Version,
+    /// Whether it does, and it is not known yet whether the table will stand there.
+    ahead: bool,
     changed: Receiver<u64>,
     /// Why there is nothing after what was given last.
     ended: Option<Ended>,
@@ -50,6 +53,9 @@ pub enum Ended {
     /// What it watches was replaced in one step, or is not held any more.
     #[error("what was watched was replaced in one step")]
     Replaced,
+    /// It started ahead of the table, which then passed over that version.
+    #[error("the version that was started from was passed over")]
+    PassedOver,
     /// What is on disk cannot be trusted.
     #[error("what was watched is damaged")]
     Damaged,
@@ -74,6 +80,25 @@ impl Gauge {
     }
 }
 
+impl Reader {
+    /// Whether somebody can stand at a version because of what he was shown here, or will be. Who
+    /// cannot has it from elsewhere, and is not told here all that he missed.
+    pub fn may_have_shown(&self, resource: &Resource, version: &Version) -> bool {
+        let Some(slot) = self.shared.table(&TableName::objects(resource)) else {
+            return false;
+        };
+        let table = slot.table.read();
+        let ahead = table.standing().version.as_ref() < Some(version);
+        ahead || has_stood(&self.shared, &table, version)
+    }
+}
+
+/// Whether a version is one that a table can have shown. Versions that are counted for all tables
+/// pass over nothing.
+fn has_stood(shared: &Shared, table: &Table, at: &Version) -> bool {
+    shared.counting == Counting::Shared || table.stood_at(at)
+}
+
 impl Watch {
     pub(crate) fn start(
         reader: Reader,
@@ -91,6 +116,11 @@ impl Watch {
                 floor,
             });
         }
+        let ahead = table.standing().version.as_ref() < Some(from);
+        if !ahead && !has_stood(&shared, &table, from) {
+            let asked = from.clone();
+            return Err(Refused::PassedOver { asked });
+        }
         let next = Arc::new(AtomicU64::new(table.step_after(from)));
         drop(table);
         let (want, from) = (want.clone(), from.clone());
@@ -101,6 +131,7 @@ impl Watch {
             want,
             next,
             from,
+            ahead,
             changed,
             ended: None,
         })
@@ -136,6 +167,13 @@ impl Watch {
             // The shared counter is read first: what it counts is in the table by then.
             let shared = self.shared.version();
             let table = self.slot.table.read();
+            if self.ahead && table.standing().version.as_ref() >= Some(&self.from) {
+                self.ahead = false;
+                if !has_stood(&self.shared, &table, &self.from) {
+                    self.ended = Some(Ended::PassedOver);
+                    continue;
+                }
+            }
             let next = self.next.load(Ordering::Relaxed);
             let Some(steps) = table.steps(next, STEPS_MAX) else {
                 if table.was_afresh_since(next) {
@@ -202,13 +240,19 @@ impl Watch {
 
     /// Whether a replacement leaves the watcher without a next step.
     fn is_over(&self, event: &Event, replaced: &Replaced) -> bool {
+        // A scope may start or end at a version that was shown already. Who watches all that is held
+        // meets that here; in what he listed it was not.
+        let later = match self.want.extent {
+            Extent::Whole => event.version > self.from,
+            Extent::Held => event.version >= self.from,
+        };
         match replaced.fate {
             // One that changed nothing of what is watched is none to this watcher.
-            Fate::Reset => event.version > self.from && self.touched(event),
+            Fate::Reset => later && self.touched(event),
             // What is watched must have been held all the time, perhaps by another scope: one that
             // started again later has not seen what happened in between.
             Fate::Ended if self.want.extent == Extent::Held => {
-                event.version > self.from && replaced.scope.may_meet(&self.want.range)
+                later && replaced.scope.may_meet(&self.want.range)
             }
             Fate::Ended => {
                 let table = self.slot.table.read();

@@ -48,7 +48,7 @@ fn refused(refused: Refused) -> Status {
             let message = "this resource is not synchronized here yet";
             Status::try_again(503, "ServiceUnavailable", message, 1)
         }
-        Refused::TooOld { .. } => {
+        Refused::TooOld { .. } | Refused::PassedOver { .. } => {
             Status::expired("The resourceVersion for the provided list is too old.")
         }
         Refused::Future { asked, current } => {

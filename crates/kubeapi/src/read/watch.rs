@@ -130,6 +130,9 @@ pub async fn watch(
             let message = format!("too old resource version: {asked} ({floor})");
             return Ok(Begun::Ended(error_event(&Status::expired(message))));
         }
+        Err(Refused::PassedOver { .. }) => {
+            return Ok(Begun::Ended(error_event(&ended(Ended::PassedOver))));
+        }
         Err(why) => return Err(refused(why)),
     };
     let now = around.clock.now();
@@ -486,6 +489,9 @@ fn ended(why: Ended) -> Status {
         Ended::Replaced => {
             Status::expired("too old resource version: what is watched was replaced")
         }
+        Ended::PassedOver => Status::expired(
+            "too old resource version: it is not of this node, which passed it over",
+        ),
         Ended::Damaged => Status::internal("what is watched is damaged in the store"),
     }
 }

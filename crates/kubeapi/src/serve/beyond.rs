@@ -278,7 +278,10 @@ async fn here(
         }
         return Ok(Found::Nothing);
     };
-    if beyond.is_open() && !coming::is_new_enough(api, &asked, (&subject, &path)).await {
+    if beyond.is_open()
+        && (!coming::is_new_enough(api, &asked, (&subject, &path)).await
+            || coming::is_of_elsewhere(api, &asked, (&subject, &path)).await)
+    {
         return Ok(Found::Nothing);
     }
     let poorer = beyond.is_open() && is_table_of_unknown(&asked, &subject);

@@ -67,6 +67,29 @@ fn is_brought(beyond: &dyn Beyond, asked: &Asked, want: &Want) -> bool {
     of_account && beyond.brings(&want.resource, &narrowed(want))
 }
 
+/// Whether a watch goes on from a version that a client has from the cluster, and at which this node
+/// never stood: of what was made and went meanwhile it was told nothing. The client may be ahead of
+/// the node for a moment.
+pub(super) async fn is_of_elsewhere(
+    api: &Api,
+    asked: &Asked,
+    (subject, path): (&Subject, &ResourcePath),
+) -> bool {
+    if !is_watch(path, &asked.query) {
+        return false;
+    }
+    let Ok(WatchOptions { start, .. }) = WatchOptions::parse(&asked.query) else {
+        return false;
+    };
+    let Start::After(version) = start else {
+        return false;
+    };
+    let resource = subject.kind.stored_as();
+    let reached = api.reader.reached(&resource, &version);
+    let reached = tokio::time::timeout(REACHED_WITHIN, reached).await;
+    reached.is_err() || !api.reader.may_have_shown(&resource, &version)
+}
+
 /// Whether a watch goes on from a version that is older than what is held.
 fn is_from_before(api: &Api, want: &Want, query: &Query) -> bool {
     let Ok(WatchOptions { start, .. }) = WatchOptions::parse(query) else {
@@ -87,7 +110,9 @@ pub(super) fn is_page_of_elsewhere(api: &Api, want: &Want, query: &Query) -> boo
         return false;
     };
     let reached = api.reader.version(&want.resource);
-    version < floor || reached.is_none_or(|reached| version > reached)
+    version < floor
+        || reached.is_none_or(|reached| version > reached)
+        || !api.reader.may_have_shown(&want.resource, &version)
 }
 
 /// Waits until there is something as new as a list or an object is to be. Says whether there is: a

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use object::select::Selector;
 use object::{ObjectName, Resource};
-use store::{At, Ended, Extent, Part, Range, ReadFailed, Refused, Step, Want, Watch, What};
+use store::{At, Extent, Part, Range, ReadFailed, Refused, Step, Want, Watch, What};
 
 use super::Api;
 use crate::custom;
@@ -70,7 +70,7 @@ impl Feeds {
                         }
                     }
                     // What was missed is not known, so everything is read afresh.
-                    Err(Ended::Lagged | Ended::Replaced | Ended::Damaged) => {
+                    Err(_) => {
                         return self.load_all();
                     }
                 }

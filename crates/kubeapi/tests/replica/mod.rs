@@ -1,11 +1,13 @@
 //! What only a replica can meet: parts that are not held, resets, scopes that end, epochs.
 
-use object::Resource;
+use std::sync::atomic::Ordering;
+
+use object::{Resource, Version};
 use serde_json::json;
-use store::replica::{Change, Until};
+use store::replica::{Change, CutEnd, Until};
 use store::{Range, Scope};
 
-use crate::stage::{self, item, lasting, pod, version};
+use crate::stage::{self, CALLED, item, lasting, pod, version};
 
 fn pods() -> Resource {
     Resource::new("", "pods")
@@ -278,6 +280,45 @@ async fn bookmarks_follow_progress_through_the_pieces_of_a_cut() {
         assert_eq!(version(&bookmark), version(&shown[1]));
         let now = source.progress(&pods()).await;
         assert_eq!(stage.finish(stream).await, now);
+    })
+    .await;
+}
+
+/// Who has his version from the cluster, where he saw what was made and went before the node was
+/// told, goes on there; without a link he must list again.
+#[tokio::test]
+async fn a_watch_from_a_version_that_was_passed_over_is_not_answered_on_a_node() {
+    stage::on_node(async |stage, source| {
+        stage.put(&pod("a", "one")).await;
+        let changes = ["two", "three"].map(|name| {
+            let object = source.object(&pod("a", name));
+            let between = source.next();
+            (object, between)
+        });
+        let [(two, between), (three, until)] = changes;
+        let shown = two.header.version.clone();
+        let changes = vec![Change::Put(two), Change::Put(three)];
+        let end = CutEnd {
+            progress: until.clone(),
+            resets: vec![],
+            ended: vec![],
+        };
+        source.cut(&pods(), changes, end).await;
+        let from = |version: &Version| {
+            let options = format!("resourceVersion={version}&timeoutSeconds=1");
+            lasting("/api/v1/pods", &options)
+        };
+        assert_eq!(stage.client.get(&from(&between)).await.status, CALLED);
+        for known in [&shown, &until] {
+            drop(stage.client.watch(&from(known)).await);
+        }
+        stage.link.store(false, Ordering::Relaxed);
+        let mut stream = stage.client.watch(&from(&between)).await;
+        let error = stream.expect_kind("ERROR").await;
+        assert_eq!(
+            (&error["code"], &error["reason"]),
+            (&410.into(), &"Expired".into())
+        );
     })
     .await;
 }

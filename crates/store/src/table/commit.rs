@@ -8,7 +8,7 @@ use object::scope::Scope;
 use object::{ObjectName, Version};
 
 use super::shelf::Shelving;
-use super::{Standing, Table, is_same};
+use super::{Rest, Standing, Table, is_same};
 use crate::entry::{AdoptEntry, ShelfEntry};
 use crate::row::{Event, Fate, Replaced, Row, Swapped, What};
 
@@ -73,6 +73,8 @@ impl Table {
             self.history_bytes = 0;
         }
         self.standing = standing;
+        self.from_base = false;
+        self.come_to_rest();
         Ok(events)
     }
 
@@ -141,6 +143,8 @@ impl Table {
             }
         }
         self.floor = floor;
+        self.floor_rest = Rest::Unknown;
+        self.from_base = true;
         Ok(())
     }
 

@@ -67,6 +67,13 @@ pub enum Refused {
         /// Where we are.
         current: Version,
     },
+    /// Nobody was ever shown this version here: the source left out what was made and went while it
+    /// passed it.
+    #[error("version {asked} was passed over here")]
+    PassedOver {
+        /// What was asked for.
+        asked: Version,
+    },
     /// What is on disk cannot be trusted.
     #[error("the stored {resource} are damaged: {reason}")]
     Damaged {
@@ -90,7 +97,10 @@ pub(crate) struct Table {
     /// History is whole above this version. It may hold steps at the version itself, for those who
     /// watch; the rows at the floor have them. Nothing while there was no commit.
     floor: Option<Version>,
+    floor_rest: Rest,
     standing: Standing,
+    /// Whether what is committed next is history that a base file gives.
+    from_base: bool,
     /// Bytes of rows that only history holds.
     history_bytes: u64,
     live_bytes: u64,
@@ -104,6 +114,19 @@ pub(crate) struct Table {
 struct Step {
     event: Arc<Event>,
     at: Instant,
+    rest: Rest,
+}
+
+/// Whether a source was complete after a step, or at the floor.
+#[derive(Debug, Default)]
+enum Rest {
+    /// It was not: more of the same cut came, or is to come.
+    Within,
+    /// It was, from the step up to this version.
+    Until(Version),
+    /// A base file does not say.
+    #[default]
+    Unknown,
 }
 
 /// How much history a table keeps.
@@ -239,7 +262,43 @@ impl Table {
 
     fn push(&mut self, event: Arc<Event>, at: Instant) {
         self.history_bytes += held_bytes(&event);
-        self.history.push_back(Step { event, at });
+        let rest = match self.from_base {
+            true => Rest::Unknown,
+            false => Rest::Within,
+        };
+        self.history.push_back(Step { event, at, rest });
+    }
+
+    /// Notes up to where the source is complete after the last step.
+    fn come_to_rest(&mut self) {
+        let Standing {
+            version, progress, ..
+        } = &self.standing;
+        let last = self.history.back_mut().map(|step| &mut step.rest);
+        if let Some(progress) = progress.as_ref().filter(|at| version.as_ref() <= Some(at)) {
+            *last.unwrap_or(&mut self.floor_rest) = Rest::Until(progress.clone());
+        }
+    }
+
+    /// Whether somebody can have been shown what there is here up to exactly this version: it is
+    /// that of a step, or the source was complete then. What a source left out of a cut, since it
+    /// was made and went within it, is known to those who stood in between elsewhere, and they would
+    /// never be told that it went.
+    pub(crate) fn stood_at(&self, version: &Version) -> bool {
+        let up_to = self
+            .history
+            .partition_point(|step| step.event.version <= *version);
+        let last = up_to.checked_sub(1).map(|last| &self.history[last]);
+        let (at, rest) = match last {
+            Some(step) => (Some(&step.event.version), &step.rest),
+            None => (self.floor.as_ref(), &self.floor_rest),
+        };
+        match rest {
+            _ if at == Some(version) => true,
+            Rest::Within => false,
+            Rest::Until(rest) => version <= rest,
+            Rest::Unknown => true,
+        }
     }
 
     /// Drops history that the retention does not keep. Returns whether anything went.
@@ -256,7 +315,8 @@ impl Table {
             }
             self.history_bytes -= held_bytes(&oldest.event);
             self.floor = Some(oldest.event.version.clone());
-            self.history.pop_front();
+            let oldest = self.history.pop_front();
+            self.floor_rest = oldest.map(|step| step.rest).unwrap_or_default();
             self.history_from += 1;
         }
         self.history_from != before

@@ -8,6 +8,7 @@ mod replica_model; // random cuts against a simple source
 mod replica_stages; // what those stage
 mod replica_source; // the cluster, as a hub sees it
 mod replica_rules; // how a replica follows, one sentence each
+mod passed_over; // versions at which a replica never stood
 mod renewing; // other bytes of the same version
 mod staging; // what is shown to nobody, one sentence each
 mod resuming; // the same, told so that it can be gone on with

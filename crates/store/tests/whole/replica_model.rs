@@ -448,6 +448,7 @@ impl Run {
                 assert!(!reason, "an end needs a reason");
                 self.counts.lagged += 1;
             }
+            Err(Ended::PassedOver) => panic!("it starts where the replica stands"),
             Err(Ended::Damaged) => panic!("nothing is damaged here"),
         }
     }

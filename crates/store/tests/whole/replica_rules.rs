@@ -459,3 +459,28 @@ fn what_is_held_of_several_scopes_is_listed_and_watched_until_it_is_another_part
     assert_eq!(watch.step().unwrap_err(), Ended::Replaced);
     assert_eq!(part().1, ["b/1", "c/1"]);
 }
+
+#[test]
+fn who_watches_what_is_held_is_told_of_a_scope_that_starts_or_ends_where_he_stands() {
+    let (_, replica) = started();
+    let held = Want {
+        extent: Extent::Held,
+        ..want(pods(), Range::All)
+    };
+    let watch = || replica.reader().watch(&held, &version(10)).unwrap();
+    let mut starts = watch();
+    let scope = Scope::of(Range::Name(name("b/1")));
+    let resets = vec![reset(scope.clone(), vec![object("b/1", "v", "red", 7)])];
+    replica
+        .apply_blocking(cut(vec![], end(10, vec![], vec![Scope::all()])))
+        .unwrap();
+    assert_eq!(starts.step().unwrap_err(), Ended::Replaced);
+    replica
+        .apply_blocking(cut(vec![], end(10, resets, vec![])))
+        .unwrap();
+    let mut ends = watch();
+    replica
+        .apply_blocking(cut(vec![], end(10, vec![], vec![scope])))
+        .unwrap();
+    assert_eq!(ends.step().unwrap_err(), Ended::Replaced);
+}
