@@ -111,6 +111,12 @@ impl Client {
         }
     }
 
+    /// The token that the cluster knows us by, if it is by one.
+    pub fn own_token(&self) -> Result<Option<Arc<str>>, Error> {
+        let token = self.shared.config.token.as_ref();
+        Ok(token.map(|token| token.read()).transpose()?)
+    }
+
     /// The same client, asking in the name of a user and groups. The cluster must allow us to.
     pub fn acting_as(&self, user: &str, groups: &[&str]) -> Result<Self, Error> {
         let header = |name: &'static str, value: &str| {

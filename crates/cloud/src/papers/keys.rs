@@ -64,6 +64,9 @@ async fn ask(client: &Client) -> Result<Option<Bytes>, Error> {
         return Err(Error::Malformed("keys that were not asked for"));
     };
     let published = Published::read(&configuration, &keys);
-    let published = published.map_err(|_| Error::Malformed("the keys of its tokens"))?;
+    let mut published = published.map_err(|_| Error::Malformed("the keys of its tokens"))?;
+    if let Some(token) = client.own_token()? {
+        published = published.as_told_by(&token);
+    }
     Ok(Some(published.text().into()))
 }
