@@ -19,7 +19,7 @@ pub(super) enum Change {
 pub(super) fn changed(kind: &Kind, shown: &Value, change: &Change) -> Result<Value, Status> {
     let schema = kind.schema.as_ref().map(|schema| schema.schema());
     let wanted = match change {
-        Change::Patch(patch) => patch.applied_to(shown.clone(), schema)?,
+        Change::Patch(patch) => patch.applied_to_any(shown.clone(), schema)?,
         Change::Put(object) => object.clone(),
     };
     for part in ["name", "uid", "resourceVersion"] {
@@ -63,7 +63,7 @@ pub(super) fn folded(
 /// A stored object with what was written here.
 pub(super) fn shown(kind: &Kind, stored: Value, waiting: &Value) -> Result<Value, Status> {
     let schema = kind.schema.as_ref().map(|schema| schema.schema());
-    Patch::Strategic(waiting.clone()).applied_to(stored, schema)
+    Patch::Strategic(waiting.clone()).applied_to_any(stored, schema)
 }
 
 /// What of an object may change.
@@ -141,6 +141,20 @@ mod tests {
         let object = written(&Change::Put(whole));
         assert_eq!(object["status"], json!({"phase": "Pending"}));
         assert_eq!(object["spec"], node()["spec"]);
+    }
+
+    /// A cluster of a later release has fields that are not known here.
+    #[test]
+    fn what_is_newer_than_we_are_is_written_and_shown_all_the_same() {
+        let mut stored = node();
+        stored["status"]["brandNew"] = json!({"old": 1, "list": [1, 2]});
+        let patch = json!({"status": {"brandNew": {"new": 2, "list": [3]}}});
+        let object = changed(&kind(), &stored, &strategic(&patch)).unwrap();
+        let expected = json!({"old": 1, "new": 2, "list": [3]});
+        assert_eq!(object["status"]["brandNew"], expected);
+        let reported = folded(&kind(), None, (&stored, &object)).unwrap();
+        let seen = shown(&kind(), stored, &reported).unwrap();
+        assert_eq!(seen["status"]["brandNew"], expected);
     }
 
     #[test]

@@ -68,6 +68,20 @@ impl Patch {
 
     /// Any document with the patch applied, such as a Scale. `schema` says how its lists merge.
     pub fn applied_to(&self, document: Value, schema: Option<&Schema>) -> Result<Value, Status> {
+        self.applied_by(document, &Rules(Cursor::new(schema), Unknown::Refused))
+    }
+
+    /// The same for an object of a cluster that may be newer than we are: of fields that are not
+    /// known here objects merge and lists are replaced.
+    pub fn applied_to_any(
+        &self,
+        document: Value,
+        schema: Option<&Schema>,
+    ) -> Result<Value, Status> {
+        self.applied_by(document, &Rules(Cursor::new(schema), Unknown::Merged))
+    }
+
+    fn applied_by(&self, document: Value, rules: &Rules<'_>) -> Result<Value, Status> {
         match self {
             Self::Json(patch) => {
                 patch
@@ -80,11 +94,10 @@ impl Patch {
             }
             Self::Merge(patch) => Ok(merge::apply(document, patch.clone())),
             Self::Strategic(patch) => {
-                let rules = Rules(Cursor::new(schema));
                 let wrong = |wrong: strategic::BadStrategicPatch| {
                     refused(wrong.fault(), &wrong.to_string())
                 };
-                strategic::apply(document, patch.clone(), &rules).map_err(wrong)
+                strategic::apply(document, patch.clone(), rules).map_err(wrong)
             }
         }
     }
@@ -102,9 +115,8 @@ pub fn composed(kind: &Kind, first: &Value, second: &Value) -> Value {
 }
 
 fn rules(kind: &Kind) -> Rules<'_> {
-    Rules(Cursor::new(
-        kind.schema.as_ref().map(|schema| schema.schema()),
-    ))
+    let schema = kind.schema.as_ref().map(|schema| schema.schema());
+    Rules(Cursor::new(schema), Unknown::Refused)
 }
 
 /// The refusal of a patch after which an object cannot be read any more. Kubernetes names no
@@ -144,17 +156,29 @@ pub fn accepted(kind: &Kind) -> &'static [&'static str] {
 }
 
 /// The schema's word on merging, for the patch.
-struct Rules<'a>(Cursor<'a>);
+struct Rules<'a>(Cursor<'a>, Unknown);
+
+/// What becomes of fields that a schema does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    Refused,
+    Merged,
+}
+
+impl<'a> Rules<'a> {
+    fn below(&self, inner: Cursor<'a>) -> Option<Self> {
+        let there = inner.is_known() || self.1 == Unknown::Merged;
+        there.then_some(Self(inner, self.1))
+    }
+}
 
 impl MergeRules for Rules<'_> {
     fn field(&self, name: &str) -> Option<Self> {
-        let inner = self.0.field(name);
-        inner.is_known().then_some(Self(inner))
+        self.below(self.0.field(name))
     }
 
     fn items(&self) -> Option<Self> {
-        let inner = self.0.item();
-        inner.is_known().then_some(Self(inner))
+        self.below(self.0.item())
     }
 
     fn strategy(&self) -> Strategy<'_> {
