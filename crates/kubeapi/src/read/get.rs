@@ -27,7 +27,7 @@ pub async fn stored(
         if reader.row(&want.resource, &name(kind, path)).is_none() {
             reader.floor(&want).map_err(refused)?;
         }
-        wait_until(reader, &want.resource, &version).await?;
+        wait_until(reader, &want, &version).await?;
     }
     find(reader, kind, path)
 }

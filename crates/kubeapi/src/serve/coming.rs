@@ -12,7 +12,7 @@ use super::beyond::{Beyond, may};
 use super::objects::{Subject, instead};
 use super::route::{Asked, is_watch};
 use crate::read::options::{Freshness, ListOptions, Start, WatchOptions, get_freshness};
-use crate::read::question;
+use crate::read::{get, question};
 use crate::request::{Query, ResourcePath};
 use crate::who::user::as_service_account;
 
@@ -108,7 +108,11 @@ pub(super) async fn is_new_enough(
         return true;
     };
     let resource = subject.kind.stored_as();
-    let reached = api.reader.reached(&resource, &version);
+    let range = match path.name.is_empty() {
+        true => Range::All,
+        false => Range::Name(get::name(&subject.kind, path)),
+    };
+    let reached = api.reader.reached((&resource, &range), &version);
     tokio::time::timeout(REACHED_WITHIN, reached).await.is_ok()
 }
 
