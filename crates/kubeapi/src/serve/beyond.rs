@@ -25,7 +25,7 @@ use super::{Api, coming, identity, objects, papers, paths, schemas, shape};
 use crate::Status;
 use crate::catalog::Kind;
 use crate::read::{Lens, Overlay, get, list, question};
-use crate::request::{Form, Query, ResourcePath, Shape, Target};
+use crate::request::{BadPath, Form, Query, ResourcePath, Shape, Target};
 use crate::who::User;
 use crate::who::impersonate::Wanted;
 use crate::who::user::{ANONYMOUS, LOCAL_ADMINS};
@@ -224,7 +224,8 @@ fn caller(api: &Api, peer: &Peer, request: &Request<Incoming>) -> Caller {
     }
 }
 
-/// The answer, if there is one here. A request that makes no sense anywhere is refused here.
+/// The answer, if there is one here. A request that makes no sense anywhere is refused here; one that
+/// makes none here is passed on.
 async fn here(
     api: &Arc<Api>,
     beyond: &dyn Beyond,
@@ -233,12 +234,17 @@ async fn here(
 ) -> Result<Found, Status> {
     let target = match Target::parse(request.uri().path()) {
         Ok(target) => target,
+        Err(BadPath::Foreign) => return Ok(Found::Nothing),
         Err(bad) => {
             let answer = route::bad_path(api, bad, request.uri().path())?;
             return Ok(Some(answer).into());
         }
     };
-    let query = Query::parse(request.uri().query().unwrap_or(""))?;
+    let query = match Query::parse(request.uri().query().unwrap_or("")) {
+        Ok(query) => query,
+        Err(_) if is_of_others(request.method(), &target) => return Ok(Found::Nothing),
+        Err(status) => return Err(status),
+    };
     let asked = |user: &Arc<User>, query: Query| Asked {
         user: user.clone(),
         method: request.method().clone(),
@@ -293,6 +299,18 @@ async fn here(
     }
 }
 
+/// Whether a request is about objects and is never answered here, whatever is held: what is wrong
+/// with it is not known here either.
+fn is_of_others(method: &Method, target: &Target) -> bool {
+    matches!(target, Target::Resource(path) if !reads(method, path))
+}
+
+/// Whether a request reads objects, or one whole.
+fn reads(method: &Method, path: &ResourcePath) -> bool {
+    let whole = matches!(path.subresource.as_str(), "" | "status");
+    whole && matches!(*method, Method::GET | Method::HEAD)
+}
+
 /// Whether rows for people are wanted of a kind whose columns only the cluster knows.
 fn is_table_of_unknown(asked: &Asked, subject: &Subject) -> bool {
     let form = Form::negotiate(&accept(&asked.headers), false);
@@ -316,9 +334,26 @@ fn path(
         Caller::Stranger if open => Ok(None),
         Caller::Stranger => Err(unknown_token()),
         Caller::Known(_) => match papers::answer(api, asked, segments)? {
-            None if !open => paths::answer(api, asked, segments).map(Some),
+            None if !open => unless_nowhere(paths::answer(api, asked, segments), segments),
             answer => Ok(answer),
         },
+    }
+}
+
+/// An answer, unless it says that nothing is there: that only the cluster knows. Of schemas there
+/// are no more than we have.
+fn unless_nowhere(
+    answered: Result<Answer, Status>,
+    segments: &[String],
+) -> Result<Option<Answer>, Status> {
+    let code = match &answered {
+        Ok(answer) => answer.code,
+        Err(status) => status.code,
+    };
+    match segments.first().map(String::as_str) {
+        Some("openapi") => answered.map(Some),
+        _ if code == 404 => Ok(None),
+        _ => answered.map(Some),
     }
 }
 
@@ -330,8 +365,7 @@ fn subject(
     asked: &Asked,
     path: &ResourcePath,
 ) -> Result<Option<Subject>, Status> {
-    let reads = matches!(asked.method, Method::GET | Method::HEAD);
-    if !reads || !matches!(path.subresource.as_str(), "" | "status") {
+    if !reads(&asked.method, path) {
         return Ok(None);
     }
     let found = api.catalog.find(&path.group, &path.version, &path.resource);
@@ -367,6 +401,7 @@ fn subject(
         Ok(want) => want,
         // Which fields it can be selected on, only the cluster knows.
         Err(_) if kind.told && kind.custom.is_some() => return Ok(None),
+        Err(_) if !refuses(api, beyond, asked, &kind) => return Ok(None),
         Err(status) => return Err(status),
     };
     if reader.covers(&want) {
@@ -383,6 +418,13 @@ fn subject(
     let extent = want.extent;
     let held = list::is_in_version(reader, &kind, &want);
     Ok(held.then_some(Subject::held(kind, extent)))
+}
+
+/// Whether a question that makes no sense here is refused here: a newer cluster may see some in it,
+/// and is asked if it can be. Who looks after the node asks what the node has.
+fn refuses(api: &Api, beyond: &dyn Beyond, asked: &Asked, kind: &Kind) -> bool {
+    let held = !api.reader.scopes(&kind.stored_as()).is_empty();
+    held && (!beyond.is_open() || asked.user.belongs_to(LOCAL_ADMINS))
 }
 
 /// Whether the caller may read this here. Who asks in another's name asks the cluster.

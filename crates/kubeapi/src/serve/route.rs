@@ -103,7 +103,7 @@ async fn everything(
 pub(super) fn bad_path(api: &Api, bad: BadPath, path: &str) -> Result<Answer, Status> {
     match bad {
         BadPath::TooLong => Err(too_long()),
-        BadPath::Unclear => paths::nowhere(api, Root::of_path(path)),
+        BadPath::Unclear | BadPath::Foreign => paths::nowhere(api, Root::of_path(path)),
     }
 }
 

@@ -193,12 +193,12 @@ async fn a_document_that_changes_is_seen_at_once_and_a_damaged_one_is_none() {
             assert_eq!(stage.client.get(path).await.status, CALLED, "{damaged}");
         }
         unlink(stage);
-        assert_eq!(stage.client.get(path).await.status, 404);
+        assert_eq!(stage.client.get(path).await.status, 503);
         assert_eq!(stage.client.get("/apis/apps").await.status, 200);
         tell(source, &halves(&example())).await;
         assert_eq!(stage.client.get(path).await.status, 200);
         source.document(TOLD.discovery, None).await;
-        assert_eq!(stage.client.get(path).await.status, 404);
+        assert_eq!(stage.client.get(path).await.status, 503);
     })
     .await;
 }
