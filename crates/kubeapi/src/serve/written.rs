@@ -234,8 +234,7 @@ impl Writing {
         let dry = !query.text("dryRun").is_empty();
         let named = !path.name.is_empty();
         // Of what is deleted together, nothing is known by name.
-        if dry || kind.is_held_otherwise() || (!named && (deletes || !path.subresource.is_empty()))
-        {
+        if dry || (!named && (deletes || !path.subresource.is_empty())) {
             return None;
         }
         if named && !get::is_held(&api.reader, &kind, &path) {

@@ -275,6 +275,43 @@ async fn a_watch_ends_where_objects_come_in_another_version() {
     .await;
 }
 
+/// What was written in another version is not what is held, and only the cluster can show it.
+#[tokio::test]
+async fn a_write_in_another_version_than_is_held_is_not_hidden_by_what_is_held() {
+    stage::on_node(async |stage, source| {
+        tell(source, &halves(&example())).await;
+        let objects = [widget(source, "v1", "one"), widget(source, "v1", "two")];
+        source.reset(&widgets(), Scope::all(), &objects).await;
+        for (method, name) in [(http::Method::PATCH, "one"), (http::Method::DELETE, "two")] {
+            let place =
+                |version| format!("/apis/example.test/{version}/namespaces/a/widgets/{name}");
+            assert_eq!(stage.client.get(&place("v1")).await.status, 200);
+            let written = widget(source, "v1beta1", name);
+            let answer = serde_json::from_slice(&written.bytes).unwrap();
+            stage.script.say(200, &answer);
+            let reply = stage
+                .client
+                .ask(stage::send(method, &place("v1beta1")))
+                .await;
+            assert_eq!(reply.status, 200);
+            assert_eq!(
+                stage.client.get(&place("v1")).await.status,
+                CALLED,
+                "{name}"
+            );
+        }
+        // It came back in the version that is held.
+        let come = widget(source, "v1", "one");
+        source.reset(&widgets(), Scope::all(), &[come]).await;
+        let path = "/apis/example.test/v1/namespaces/a/widgets";
+        for (name, status) in [("one", 200), ("two", 404)] {
+            let reply = stage.client.get(&format!("{path}/{name}")).await;
+            assert_eq!(reply.status, status, "{name}");
+        }
+    })
+    .await;
+}
+
 /// What a caller is whose credential says nothing, the cluster says. Without it nobody does.
 #[tokio::test]
 async fn who_is_nobody_is_told_of_no_kinds_and_no_version() {
