@@ -253,7 +253,8 @@ impl Writing {
     /// Has the cluster answer in JSON where the client takes that as well: it is what is held here,
     /// so the answer can be compared with it on its way, and shown until it has come back.
     pub(super) fn wants_json(&self, api: &Api, headers: &mut HeaderMap) {
-        let held = api.reader.version(&self.kind.stored_as()).is_some();
+        // A table has a version though nothing is held of its kind any more.
+        let held = !api.reader.scopes(&self.kind.stored_as()).is_empty();
         if held && takes_json_too(&accept(headers)) {
             headers.insert(ACCEPT, HeaderValue::from_static(JSON));
         }

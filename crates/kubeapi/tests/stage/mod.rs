@@ -10,7 +10,7 @@ pub use beyond::{CALLED, Link, Script, TOLD, Used};
 pub use body::{Body, event, item, node, pod, version};
 pub use client::{Client, Http, Reply, Stream, send};
 pub use feeder::Feeder;
-pub use source::Source;
+pub use source::{Source, UNCOVERED};
 
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
