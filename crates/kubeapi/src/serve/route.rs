@@ -41,7 +41,10 @@ pub(super) async fn answer(
     let head = *request.method() == Method::HEAD;
     let answered = match api.beyond.clone() {
         Some(beyond) => match beyond::answer(&api, &beyond, &peer, request).await {
-            Ok(Reply::Passed(response)) => return response,
+            Ok(Reply::Passed(response)) => {
+                peer.look_after(response.body().flow());
+                return response;
+            }
             Ok(Reply::Here(answer)) => Ok(answer),
             Err(status) => Err(status),
         },

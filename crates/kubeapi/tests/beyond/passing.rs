@@ -1,10 +1,19 @@
 //! What a node passes on: whatever it does not answer, as it came.
 
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
-use http::Method;
+use bytes::Bytes;
+use http::{Method, Response};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame};
+use kubeapi::serve::Limits;
+use tokio::sync::mpsc;
 
-use crate::stage::{self, CALLED, send};
+use crate::stage::{self, CALLED, DEADLINE, Http, Stage, send};
 
 const PROXY: &str = "/api/v1/namespaces/a/services/web/proxy";
 
@@ -70,4 +79,76 @@ async fn paths_that_are_not_known_here_are_not_said_to_lead_nowhere() {
         }
     })
     .await;
+}
+
+/// A body that comes piece by piece.
+struct Fed(mpsc::Receiver<Bytes>);
+
+impl Body for Fed {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = self.0.poll_recv(cx);
+        piece.map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+    }
+}
+
+/// The cluster answers the next request piece by piece, until nobody takes them any more.
+fn fed(stage: &Stage) -> mpsc::Sender<Bytes> {
+    let (sender, receiver) = mpsc::channel(1);
+    stage.script.say_this(Response::new(Fed(receiver).boxed()));
+    sender
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_of_what_the_cluster_answers_is_cut() {
+    for http in [Http::One, Http::Two] {
+        let limits = Limits {
+            stall_time_max: Duration::from_millis(300),
+            ..Limits::default()
+        };
+        stage::on_node_with(http, limits, async |stage, _| {
+            let sender = fed(stage);
+            let stream = stage
+                .client
+                .open(send(Method::GET, "/api/v1/secrets"))
+                .await;
+            let piece = Bytes::from(vec![b'x'; 64 * 1024]);
+            let cut = async { while sender.send(piece.clone()).await.is_ok() {} };
+            let cut = tokio::time::timeout(DEADLINE, cut).await;
+            cut.expect("it was not cut");
+            assert!(
+                stream.breaks_within(DEADLINE).await,
+                "it ended as if all were well"
+            );
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_watch_of_the_cluster_without_events_is_left_alone() {
+    for http in [Http::One, Http::Two] {
+        let limits = Limits {
+            stall_time_max: Duration::from_millis(50),
+            ..Limits::default()
+        };
+        stage::on_node_with(http, limits, async |stage, _| {
+            let sender = fed(stage);
+            let path = "/api/v1/secrets?watch=1";
+            let mut stream = stage.client.open(send(Method::GET, path)).await;
+            for _ in 0..5 {
+                // Time in which it would be cut, were it taken for stuck.
+                tokio::time::sleep(Duration::from_millis(120)).await;
+                let event = "{\"type\":\"ADDED\",\"object\":{}}\n";
+                sender.send(event.into()).await.unwrap();
+                stream.expect_kind("ADDED").await;
+            }
+        })
+        .await;
+    }
 }
