@@ -322,6 +322,12 @@ impl Reader {
         damaged.map(|slot| slot.name.resource.clone()).collect()
     }
 
+    /// Whether the stored objects of a resource are damaged and not served.
+    pub fn is_damaged(&self, resource: &Resource) -> bool {
+        let slot = self.shared.slot(resource);
+        slot.is_some_and(|slot| slot.is_damaged())
+    }
+
     /// How many objects of a resource are held.
     pub fn count(&self, resource: &Resource) -> usize {
         self.shared

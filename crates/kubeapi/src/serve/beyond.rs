@@ -224,8 +224,8 @@ fn caller(api: &Api, peer: &Peer, request: &Request<Incoming>) -> Caller {
     }
 }
 
-/// The answer, if there is one here. A request that makes no sense anywhere is refused here; one that
-/// makes none here is passed on.
+/// The answer, if there is one here. A request that makes no sense anywhere is refused here; one
+/// that makes none here is passed on.
 async fn here(
     api: &Arc<Api>,
     beyond: &dyn Beyond,
@@ -267,7 +267,16 @@ async fn here(
     let Caller::Known(user) = caller else {
         return Ok(Found::Nothing);
     };
-    let asked = asked(user, query);
+    of_objects(api, beyond, peer, (asked(user, query), path)).await
+}
+
+/// The same about objects, for somebody who is known here.
+async fn of_objects(
+    api: &Arc<Api>,
+    beyond: &dyn Beyond,
+    peer: &Peer,
+    (asked, path): (Asked, ResourcePath),
+) -> Result<Found, Status> {
     // The cluster speaks more forms than we do.
     if beyond.is_open() && Form::negotiate(&accept(&asked.headers), false).is_err() {
         return Ok(Found::Nothing);
@@ -278,7 +287,7 @@ async fn here(
     let Some(subject) = subject(api, beyond, &asked, &path)? else {
         let lists = asked.method == Method::GET && path.name.is_empty();
         let fields = asked.query.text("fieldSelector");
-        if lists && beyond.is_open() && beyond.awaits(user, &path, fields) {
+        if lists && beyond.is_open() && beyond.awaits(&asked.user, &path, fields) {
             let message = "this is on its way to the node, and is answered there";
             return Err(Status::try_again(429, "TooManyRequests", message, 1));
         }
@@ -288,6 +297,7 @@ async fn here(
         return Ok(Found::Nothing);
     }
     let poorer = beyond.is_open() && is_table_of_unknown(&asked, &subject);
+    let resource = subject.kind.stored_as();
     let reading = Reading {
         asked,
         subject,
@@ -295,7 +305,11 @@ async fn here(
     };
     match poorer {
         true => Ok(Found::Poorer(Box::new(reading))),
-        false => reading.answer(api, peer).await.map(Some).map(Found::from),
+        false => match reading.answer(api, peer).await {
+            // That it is damaged may have been found by this very read.
+            Err(_) if beyond.is_open() && api.reader.is_damaged(&resource) => Ok(Found::Nothing),
+            answered => answered.map(Some).map(Found::from),
+        },
     }
 }
 
