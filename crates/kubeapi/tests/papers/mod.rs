@@ -438,6 +438,27 @@ async fn a_table_of_a_custom_kind_is_the_cluster_s_and_without_it_has_names_and_
     .await;
 }
 
+/// The name that is lent may less than callers here. What one may in his own name, the cluster says.
+#[tokio::test]
+async fn who_is_refused_in_his_own_name_is_not_given_a_poorer_table() {
+    stage::on_node(async |stage, source| {
+        tell(source, &halves(&example())).await;
+        let object = widget(source, "v1", "one");
+        source.reset(&widgets(), Scope::all(), &[object]).await;
+        let ask = || stage::send(http::Method::GET, "/apis/example.test/v1/widgets");
+        let no = json!({"kind": "Status", "code": 403});
+        for (request, status) in [
+            (ask(), 200),
+            (ask().header("authorization", "Bearer his"), 403),
+        ] {
+            stage.script.say(403, &no);
+            let reply = stage.client.ask(request.header("accept", TABLE)).await;
+            assert_eq!(reply.status, status, "{}", reply.text());
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_kind_that_the_cluster_does_not_have_is_not_answered_as_if_it_had() {
     stage::on_node(async |stage, source| {
