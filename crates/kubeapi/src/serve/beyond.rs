@@ -136,7 +136,9 @@ struct Reading {
 impl Reading {
     async fn answer(self, api: &Arc<Api>, peer: &Peer) -> Result<Answer, Status> {
         let deprecation = self.subject.kind.deprecation();
-        let mut answer = objects::read(api, peer, &self.asked, self.subject, &self.path).await?;
+        let time = route::time_max(&self.path, &self.asked.query)?;
+        let read = objects::read(api, peer, &self.asked, self.subject, &self.path);
+        let mut answer = route::in_time(time, read).await?;
         answer.warnings.extend(deprecation);
         Ok(answer)
     }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use http::header::{ACCEPT, ACCEPT_ENCODING};
 use http::{HeaderMap, Method, Request, Response};
@@ -88,17 +89,29 @@ async fn everything(
     match target {
         Target::Other(segments) => paths::answer(api, &asked, &segments),
         Target::Resource(path) => {
-            let deadline = match is_watch(&path, &asked.query) {
-                true => REQUEST_TIME_MAX,
-                false => deadline(asked.query.text("timeout"))?,
-            };
-            let answer = objects::answer(api, peer, asked, path, body);
-            // A watch has begun by then; how long it lasts is its own affair.
-            match tokio::time::timeout(deadline, answer).await {
-                Ok(answer) => answer,
-                Err(_) => Err(too_late()),
-            }
+            let time = time_max(&path, &asked.query)?;
+            in_time(time, objects::answer(api, peer, asked, path, body)).await
         }
+    }
+}
+
+/// How long a request about objects may take. A watch has begun by then; how long it lasts is its
+/// own affair.
+pub(super) fn time_max(path: &ResourcePath, query: &Query) -> Result<Duration, Status> {
+    match is_watch(path, query) {
+        true => Ok(REQUEST_TIME_MAX),
+        false => deadline(query.text("timeout")),
+    }
+}
+
+/// An answer, if it comes within this time.
+pub(super) async fn in_time(
+    time: Duration,
+    answer: impl Future<Output = Result<Answer, Status>>,
+) -> Result<Answer, Status> {
+    match tokio::time::timeout(time, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(too_late()),
     }
 }
 
