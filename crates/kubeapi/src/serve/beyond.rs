@@ -285,7 +285,7 @@ async fn of_objects(
     if beyond.is_open() && Form::negotiate(&accept(&asked.headers), false).is_err() {
         return Ok(Found::Nothing);
     }
-    if !coming::has_come(api, beyond, &asked, &path).await {
+    if !coming::has_come(api, beyond, &asked, &path).await? {
         return Ok(Found::Nothing);
     }
     let Some(subject) = subject(api, beyond, &asked, &path)? else {
@@ -297,7 +297,7 @@ async fn of_objects(
         }
         return Ok(Found::Nothing);
     };
-    if beyond.is_open() && !coming::is_new_enough(api, &asked, (&subject, &path)).await {
+    if beyond.is_open() && !coming::is_new_enough(api, &asked, (&subject, &path)).await? {
         return Ok(Found::Nothing);
     }
     let poorer = beyond.is_open() && is_table_of_unknown(&asked, &subject);

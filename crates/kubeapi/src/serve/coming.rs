@@ -11,6 +11,7 @@ use super::Api;
 use super::beyond::{Beyond, may};
 use super::objects::{Subject, instead};
 use super::route::{Asked, is_watch};
+use crate::Status;
 use crate::read::options::{Freshness, ListOptions, Start, WatchOptions, get_freshness};
 use crate::read::{get, question};
 use crate::request::{Query, ResourcePath};
@@ -29,27 +30,29 @@ pub(super) async fn has_come(
     beyond: &dyn Beyond,
     asked: &Asked,
     path: &ResourcePath,
-) -> bool {
+) -> Result<bool, Status> {
     if asked.method != Method::GET || !path.name.is_empty() || !beyond.is_open() {
-        return true;
+        return Ok(true);
     }
     let Some(kind) = api.catalog.find(&path.group, &path.version, &path.resource) else {
-        return true;
+        return Ok(true);
     };
     let Ok(want) = question::want(&kind, path, &asked.query) else {
-        return true;
+        return Ok(true);
     };
     let watches = is_watch(path, &asked.query);
     if api.reader.covers(&want) || !matches!(may(api, asked, path), Ok(true)) {
-        return true;
+        return Ok(true);
     }
     let comes = is_named(beyond, asked, &want) || (watches && is_brought(beyond, asked, &want));
     if !comes {
-        return true;
+        return Ok(true);
     }
+    // Who waits takes the place of a request.
+    let _pass = api.gate.request(&asked.user.name)?;
     let covered = api.reader.covered(&want);
     drop(tokio::time::timeout(COMES_WITHIN, covered).await);
-    !watches || !is_from_before(api, &want, &asked.query)
+    Ok(!watches || !is_from_before(api, &want, &asked.query))
 }
 
 /// Whether a kubelet asks for something that pods name: it is on its way when the pod is here.
@@ -96,24 +99,26 @@ pub(super) async fn is_new_enough(
     api: &Api,
     asked: &Asked,
     (subject, path): (&Subject, &ResourcePath),
-) -> bool {
+) -> Result<bool, Status> {
     if is_watch(path, &asked.query) || instead(api, subject, path, &asked.query).is_some() {
-        return true;
+        return Ok(true);
     }
     let freshness = match path.name.is_empty() {
         true => ListOptions::parse(&asked.query).map(|options| options.freshness),
         false => get_freshness(&asked.query),
     };
     let Ok(Freshness::AtLeast(version) | Freshness::Exactly(version)) = freshness else {
-        return true;
+        return Ok(true);
     };
     let resource = subject.kind.stored_as();
     let range = match path.name.is_empty() {
         true => Range::All,
         false => Range::Name(get::name(&subject.kind, path)),
     };
+    let _pass = api.gate.request(&asked.user.name)?;
     let reached = api.reader.reached((&resource, &range), &version);
-    tokio::time::timeout(REACHED_WITHIN, reached).await.is_ok()
+    let reached = tokio::time::timeout(REACHED_WITHIN, reached).await;
+    Ok(reached.is_ok())
 }
 
 /// The part of a resource that is wanted: one object, where a field says so.
