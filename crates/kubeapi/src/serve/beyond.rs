@@ -271,7 +271,27 @@ async fn here(
     let Caller::Known(user) = caller else {
         return Ok(Found::Nothing);
     };
-    of_objects(api, beyond, peer, (asked(user, query), path)).await
+    let asked = asked(user, query);
+    let awaited = is_awaited(beyond, &asked, &path);
+    // The cluster speaks more forms than we do.
+    let spoken = Form::negotiate(&accept(&asked.headers), false).is_ok();
+    if beyond.is_open() && !spoken && !awaited {
+        return Ok(Found::Nothing);
+    }
+    match of_objects(api, beyond, peer, (asked, path)).await? {
+        Found::Nothing if awaited && beyond.is_open() => {
+            let message = "this is on its way to the node, and is answered there";
+            Err(Status::try_again(429, "TooManyRequests", message, 1))
+        }
+        found => Ok(found),
+    }
+}
+
+/// Whether a list or a watch is answered here or not yet.
+fn is_awaited(beyond: &dyn Beyond, asked: &Asked, path: &ResourcePath) -> bool {
+    let lists = path.name.is_empty() || is_watch(path, &asked.query);
+    let fields = asked.query.text("fieldSelector");
+    asked.method == Method::GET && lists && beyond.awaits(&asked.user, path, fields)
 }
 
 /// The same about objects, for somebody who is known here.
@@ -281,20 +301,10 @@ async fn of_objects(
     peer: &Peer,
     (asked, path): (Asked, ResourcePath),
 ) -> Result<Found, Status> {
-    // The cluster speaks more forms than we do.
-    if beyond.is_open() && Form::negotiate(&accept(&asked.headers), false).is_err() {
-        return Ok(Found::Nothing);
-    }
     if !coming::has_come(api, beyond, &asked, &path).await? {
         return Ok(Found::Nothing);
     }
     let Some(subject) = subject(api, beyond, &asked, &path)? else {
-        let lists = asked.method == Method::GET && path.name.is_empty();
-        let fields = asked.query.text("fieldSelector");
-        if lists && beyond.is_open() && beyond.awaits(&asked.user, &path, fields) {
-            let message = "this is on its way to the node, and is answered there";
-            return Err(Status::try_again(429, "TooManyRequests", message, 1));
-        }
         return Ok(Found::Nothing);
     };
     if beyond.is_open() && !coming::is_new_enough(api, &asked, (&subject, &path)).await? {

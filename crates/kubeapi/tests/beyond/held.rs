@@ -2,7 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::stage::{self, CALLED, pod};
+use object::Resource;
+use store::Scope;
+
+use crate::stage::{self, CALLED, UNCOVERED, pod, version};
 
 const X: &str = "/api/v1/namespaces/a/pods/x";
 
@@ -36,6 +39,42 @@ async fn what_is_damaged_is_not_held() {
             }
             stage.link.store(false, Ordering::Relaxed);
         }
+    })
+    .await;
+}
+
+/// Who would see something else at the cluster is never sent there, whyever it is not answered here.
+#[tokio::test]
+async fn what_is_awaited_on_the_node_is_not_asked_of_the_cluster() {
+    const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+    stage::on_node(async |stage, source| {
+        let made = stage.put(&pod("a", "x")).await;
+        let account = stage.client("system:serviceaccount:a:b");
+        stage.script.comes.store(true, Ordering::Relaxed);
+        let ahead = format!("/api/v1/pods?resourceVersion={}", source.next());
+        for (path, accept, code) in [
+            ("/api/v1/secrets", "", 429),
+            ("/api/v1/secrets", PROTOBUF, 429),
+            (&*ahead, "", 429),
+            ("/api/v1/pods", "", 200),
+            // It is not on its way in this form.
+            ("/api/v1/pods", PROTOBUF, 406),
+            ("/api/v1/namespaces/a/secrets/x", "", CALLED),
+        ] {
+            let reply = stage.client.get_as(path, accept).await;
+            assert_eq!(reply.status, code, "{path}: {}", reply.text());
+        }
+        // It comes while it is waited for, and from a later version on.
+        let path = format!("/api/v1/secrets?watch=1&resourceVersion={}", version(&made));
+        let secrets = Resource::new("", UNCOVERED);
+        let (reply, _) = tokio::join!(account.get(&path), async {
+            stage.script.waits.notified().await;
+            source.reset(&secrets, Scope::all(), &[]).await
+        });
+        assert_eq!(reply.status, 429);
+        stage.link.store(false, Ordering::Relaxed);
+        source.end(&secrets, Scope::all()).await;
+        assert_eq!(stage.client.get("/api/v1/secrets").await.status, 503);
     })
     .await;
 }

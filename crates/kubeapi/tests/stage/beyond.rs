@@ -16,10 +16,12 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use kubeapi::Status;
 use kubeapi::catalog::Names;
+use kubeapi::request::ResourcePath;
 use kubeapi::serve::{Beyond, InUse, Name, Passing};
 use kubeapi::who::User;
 use object::{Range, Resource};
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 /// How the documents of a test are called.
@@ -42,6 +44,10 @@ pub type Said = Response<BoxBody<Bytes, Infallible>>;
 pub struct Script {
     answers: Mutex<VecDeque<Said>>,
     connections: Mutex<JoinSet<()>>,
+    /// Whether everything is on its way to the node, and awaited there.
+    pub comes: AtomicBool,
+    /// Told when somebody begins to wait for it.
+    pub waits: Notify,
 }
 
 impl Script {
@@ -119,6 +125,15 @@ impl Beyond for Link {
 
     fn watches(&self, _: &Resource, _: &Range) -> Option<InUse> {
         Some(Box::new(self.open.clone()))
+    }
+
+    fn brings(&self, _: &Resource, _: &Range) -> bool {
+        self.script.waits.notify_one();
+        self.script.comes.load(Ordering::Relaxed)
+    }
+
+    fn awaits(&self, _: &User, _: &ResourcePath, _: &str) -> bool {
+        self.script.comes.load(Ordering::Relaxed)
     }
 
     fn keep(&self, _: &str, _: Bytes) {}
