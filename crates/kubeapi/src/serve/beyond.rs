@@ -15,20 +15,21 @@ use object::Resource;
 use store::{Extent, Range};
 
 use super::answer::Answer;
+use super::caller::{Caller, comes_as_itself, good_for_reads, unknown_token};
 use super::connection::Peer;
 use super::entrusted::{self, Entrusted, Seeing};
 use super::objects::Subject;
 use super::payload::Payload;
 use super::route::{self, Asked, accept, is_watch};
 use super::written::{self, Newest, Writing};
-use super::{Api, coming, identity, objects, papers, paths, schemas, shape};
+use super::{Api, coming, objects, papers, paths, schemas, shape};
 use crate::Status;
 use crate::catalog::Kind;
 use crate::read::{Lens, Overlay, get, list, question};
 use crate::request::{BadPath, Form, Query, ResourcePath, Shape, Target};
 use crate::who::User;
 use crate::who::impersonate::Wanted;
-use crate::who::user::{ANONYMOUS, LOCAL_ADMINS};
+use crate::who::user::LOCAL_ADMINS;
 
 /// A request on its way to where it is answered.
 pub type Passing<'a> =
@@ -104,16 +105,6 @@ pub(super) enum Reply {
     Passed(Response<Payload>),
 }
 
-/// Who asks.
-enum Caller {
-    /// Somebody who is known here.
-    Known(Arc<User>),
-    /// Somebody with a token that says nothing here. Elsewhere it may.
-    Stranger,
-    /// Somebody without any credential, or with one that says nothing anywhere.
-    Nobody,
-}
-
 /// What there is of an answer here.
 enum Found {
     /// The answer.
@@ -157,7 +148,7 @@ pub(super) async fn answer(
     peer: &Peer,
     request: Request<Incoming>,
 ) -> Result<Reply, Status> {
-    let caller = caller(api, peer, &request);
+    let caller = Caller::of(api, peer, &request);
     let poorer = match here(api, &**beyond, peer, (&caller, &request)).await? {
         Found::Answer(answer) => return Ok(Reply::Here(*answer)),
         Found::Kept(answer) => return Ok(Reply::Passed(*answer)),
@@ -215,17 +206,6 @@ async fn pass(
     // What is passed on is bounded where it goes; here it takes the place of a request.
     let _pass = api.gate.request(by.map_or("", |user| &user.name))?;
     beyond.pass(request, goes_as, by).await
-}
-
-fn caller(api: &Api, peer: &Peer, request: &Request<Incoming>) -> Caller {
-    if peer.user.is_none() && !request.headers().contains_key(AUTHORIZATION) {
-        return Caller::Nobody;
-    }
-    match identity::user(api, peer, request.headers()) {
-        Ok(user) if user.name == ANONYMOUS => Caller::Nobody,
-        Ok(user) => Caller::Known(user),
-        Err(_) => Caller::Stranger,
-    }
 }
 
 /// The answer, if there is one here. A request that makes no sense anywhere is refused here; one
@@ -466,35 +446,8 @@ pub(super) fn may(api: &Api, asked: &Asked, path: &ResourcePath) -> Result<bool,
     Ok(decision.is_allowed())
 }
 
-/// 503 for a token that the cluster alone can look at, while it cannot be asked.
-fn unknown_token() -> Status {
-    let message = "this token is not known on the node, and the cluster cannot be asked now";
-    Status::try_again(503, "ServiceUnavailable", message, 1)
-}
-
 /// How the API itself is doing, nobody else can say.
 fn is_health(segments: &[String]) -> bool {
     let first = segments.first().map(String::as_str);
     matches!(first, Some("healthz" | "livez" | "readyz"))
-}
-
-/// 403 for one without a token who asks in another's name: it would be asked in the lent name, and
-/// an answer to that is none to what was asked.
-fn comes_as_itself(request: &Request<Incoming>) -> Result<(), Status> {
-    let headers = request.headers();
-    if headers.contains_key(AUTHORIZATION) || Wanted::from_headers(headers)?.is_none() {
-        return Ok(());
-    }
-    let message = "a certificate of this node is good for nobody else; to impersonate, use a token";
-    Err(Status::new(403, "Forbidden", message))
-}
-
-/// 403 for a certificate that is good for what the node has, and for nothing else.
-fn good_for_reads(user: &User) -> Status {
-    let message = format!(
-        "the certificate of {:?} is good for reading what this node holds and for nothing else; \
-         use a token, or the credentials of the node",
-        user.name
-    );
-    Status::new(403, "Forbidden", message)
 }

@@ -43,7 +43,8 @@ async fn what_is_damaged_is_not_held() {
     .await;
 }
 
-/// Who would see something else at the cluster is never sent there, whyever it is not answered here.
+/// Who would see something else at the cluster is never sent there, whatever keeps it from being
+/// answered here.
 #[tokio::test]
 async fn what_is_awaited_on_the_node_is_not_asked_of_the_cluster() {
     const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";

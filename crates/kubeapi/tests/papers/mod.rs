@@ -438,7 +438,8 @@ async fn a_table_of_a_custom_kind_is_the_cluster_s_and_without_it_has_names_and_
     .await;
 }
 
-/// The name that is lent may less than callers here. What one may in his own name, the cluster says.
+/// The name that is lent may less than callers here. What one may in his own name, the cluster
+/// says.
 #[tokio::test]
 async fn who_is_refused_in_his_own_name_is_not_given_a_poorer_table() {
     stage::on_node(async |stage, source| {
