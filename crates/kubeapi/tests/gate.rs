@@ -11,4 +11,5 @@ mod watch; // events, bookmarks, ends
 mod form; // tables, metadata, gzip, HEAD, refusals, discovery
 mod replica; // what only a replica can meet
 mod papers; // what a node answers in its cluster's name
+mod beyond; // what a node answers with a cluster behind it
 mod hostile; // the catalogue of bad inputs

@@ -26,6 +26,7 @@ mod compact; // tables           -> one base file
 mod table; // rows, history and scopes of one resource
 pub mod row; // a row, and a step of history
 pub mod reader; // version, floor, covers, page
+mod reach; // how far what is held is whole
 pub mod watch; // history from a version on
 mod holding; // what a node can say of what it has
 pub mod failpoint;

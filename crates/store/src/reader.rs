@@ -145,7 +145,7 @@ impl Shared {
         }
     }
 
-    fn slot(&self, resource: &Resource) -> Option<Arc<Slot>> {
+    pub(crate) fn slot(&self, resource: &Resource) -> Option<Arc<Slot>> {
         self.table(&TableName::objects(resource))
     }
 
@@ -322,6 +322,12 @@ impl Reader {
         damaged.map(|slot| slot.name.resource.clone()).collect()
     }
 
+    /// Whether the stored objects of a resource are damaged and not served.
+    pub fn is_damaged(&self, resource: &Resource) -> bool {
+        let slot = self.shared.slot(resource);
+        slot.is_some_and(|slot| slot.is_damaged())
+    }
+
     /// How many objects of a resource are held.
     pub fn count(&self, resource: &Resource) -> usize {
         self.shared
@@ -453,25 +459,6 @@ impl Reader {
     /// Ticks after everything that is stored, whatever table it is in.
     pub fn ticks(&self) -> watch::Receiver<u64> {
         self.shared.changed.subscribe()
-    }
-
-    /// Comes back when the resource has reached `version`.
-    pub async fn reached(&self, resource: &Resource, version: &Version) {
-        self.until(|reader| reader.version(resource).is_some_and(|now| now >= *version))
-            .await;
-    }
-
-    /// Comes back when what is held answers the question completely.
-    pub async fn covered(&self, want: &Want) {
-        self.until(|reader| reader.covers(want)).await;
-    }
-
-    /// Comes back when something is so. Never, if it never is: the caller has a deadline.
-    async fn until(&self, is_so: impl Fn(&Self) -> bool) {
-        let mut changed = self.shared.changed.subscribe();
-        if changed.wait_for(|_| is_so(self)).await.is_err() {
-            std::future::pending::<()>().await;
-        }
     }
 
     /// Damage that a read shows is remembered, so that nobody is served from that table any more.

@@ -27,7 +27,7 @@ pub async fn stored(
         if reader.row(&want.resource, &name(kind, path)).is_none() {
             reader.floor(&want).map_err(refused)?;
         }
-        wait_until(reader, &want.resource, &version).await?;
+        wait_until(reader, &want, &version).await?;
     }
     find(reader, kind, path)
 }
@@ -54,7 +54,9 @@ pub fn is_held(reader: &Reader, kind: &Kind, path: &ResourcePath) -> bool {
 /// The same of an object with this name.
 pub fn is_name_held(reader: &Reader, kind: &Kind, name: &ObjectName) -> bool {
     let want = named(kind, name.clone());
-    reader.row(&want.resource, name).is_some() || reader.covers(&want)
+    let there = reader.row(&want.resource, name).is_some();
+    // Of what is damaged there is nothing to show.
+    (there && !reader.is_damaged(&want.resource)) || reader.covers(&want)
 }
 
 /// Whether the object that a path names, if it is there, is in the version of the kind.

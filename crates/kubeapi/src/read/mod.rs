@@ -14,7 +14,7 @@ pub mod watch;
 pub use lens::Lens;
 pub use overlay::Overlay;
 
-use object::{Resource, Version};
+use object::Version;
 use store::{ReadFailed, Reader, Refused, Want};
 
 use crate::Status;
@@ -26,18 +26,19 @@ pub const FRESH_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(3
 /// held here is refused at once: no time makes it come.
 async fn wait_for(reader: &Reader, want: &Want, version: &Version) -> Result<(), Status> {
     reader.floor(want).map_err(refused)?;
-    wait_until(reader, &want.resource, version).await
+    wait_until(reader, want, version).await
 }
 
-/// The same for a resource of which something is held.
-async fn wait_until(reader: &Reader, resource: &Resource, version: &Version) -> Result<(), Status> {
-    let reached = reader.reached(resource, version);
-    if tokio::time::timeout(FRESH_TIME_MAX, reached).await.is_ok() {
+/// The same for a resource of which something is held. Who was shown a version of a cut that does
+/// not go on, since the link broke, is shown no less than he was then.
+async fn wait_until(reader: &Reader, want: &Want, version: &Version) -> Result<(), Status> {
+    let reached = reader.reached((&want.resource, &want.range), version);
+    let in_time = tokio::time::timeout(FRESH_TIME_MAX, reached).await.is_ok();
+    let shown = reader.version(&want.resource);
+    if in_time || shown.as_ref() >= Some(version) {
         return Ok(());
     }
-    let current = reader
-        .version(resource)
-        .map_or("0".to_owned(), |version| version.to_string());
+    let current = shown.map_or("0".to_owned(), |shown| shown.to_string());
     Err(Status::version_too_large(&version.to_string(), &current))
 }
 

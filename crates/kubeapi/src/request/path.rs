@@ -30,6 +30,10 @@ pub enum BadPath {
     /// It could be taken for another one: nothing is found there.
     #[error("the request path is not well formed")]
     Unclear,
+    /// A segment of it is none of ours: it is empty, or has a slash, a backslash or a percent sign
+    /// in it. Nothing is found there either; what lies behind a proxy may have such paths.
+    #[error("the request path has segments that lead nowhere")]
+    Foreign,
 }
 
 /// The parts of a path that leads to objects.
@@ -87,7 +91,12 @@ impl Target {
         let segments = path
             .split('/')
             .map(decode)
-            .collect::<Result<Vec<String>, BadPath>>()?;
+            .collect::<Result<Vec<String>, BadPath>>();
+        // The worst of its segments says what a path is.
+        let segments = segments.map_err(|_| match path.split('/').all(is_plain) {
+            true => BadPath::Foreign,
+            false => BadPath::Unclear,
+        })?;
         let words: Vec<&str> = segments.iter().map(String::as_str).collect();
         let (group, version, rest) = match words.as_slice() {
             ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
@@ -137,15 +146,18 @@ impl ResourcePath {
 fn decode(segment: &str) -> Result<String, BadPath> {
     let bytes = percent::decode(segment).ok_or(BadPath::Unclear)?;
     let decoded = String::from_utf8(bytes).map_err(|_| BadPath::Unclear)?;
-    let confusing = decoded.is_empty()
-        || decoded == "."
-        || decoded == ".."
-        || decoded.contains(['/', '\\', '%'])
-        || decoded.chars().any(char::is_control);
-    if confusing {
+    let leads_elsewhere = decoded.split(['/', '\\']).any(|it| it == "." || it == "..");
+    if leads_elsewhere || decoded.chars().any(char::is_control) {
         return Err(BadPath::Unclear);
     }
-    Ok(decoded)
+    match decoded.is_empty() || decoded.contains(['/', '\\', '%']) {
+        true => Err(BadPath::Foreign),
+        false => Ok(decoded),
+    }
+}
+
+fn is_plain(segment: &str) -> bool {
+    decode(segment) != Err(BadPath::Unclear)
 }
 
 #[cfg(test)]
@@ -221,23 +233,30 @@ mod tests {
     #[test]
     fn a_path_that_could_mean_two_things_is_refused() {
         let wrong = [
-            "//",
-            "/api//v1/pods",
             "/api/v1/./pods",
             "/api/v1/namespaces/../secrets",
             "/api/v1/namespaces/%2e%2e/secrets",
-            "/api/v1/pods/a%2Fb",
-            "/api/v1/pods/a%5cb",
+            "/api/v1/namespaces/%2e%2e%2fsecrets",
+            "/api/v1/pods/a%2f.%5cb",
+            "/api//v1/../pods",
             "/api/v1/pods/a%00",
             "/api/v1/pods/a%0a",
             "/api/v1/pods/%ff",
             "/api/v1/pods/%zz",
             "/api/v1/pods/%2",
-            "/api/v1/pods/%252e",
             "api/v1/pods",
         ];
         for path in wrong {
             assert_eq!(Target::parse(path), Err(BadPath::Unclear), "{path}");
+        }
+        for foreign in [
+            "//",
+            "/api//v1/pods",
+            "/api/v1/pods/a%2Fb",
+            "/api/v1/pods/a%5cb",
+            "/api/v1/pods/%252e",
+        ] {
+            assert_eq!(Target::parse(foreign), Err(BadPath::Foreign), "{foreign}");
         }
         let long = format!("/api/v1/pods/{}", "a".repeat(URL_BYTES_MAX));
         assert_eq!(Target::parse(&long), Err(BadPath::TooLong));

@@ -15,20 +15,21 @@ use object::Resource;
 use store::{Extent, Range};
 
 use super::answer::Answer;
+use super::caller::{Caller, comes_as_itself, good_for_reads, unknown_token};
 use super::connection::Peer;
 use super::entrusted::{self, Entrusted, Seeing};
 use super::objects::Subject;
 use super::payload::Payload;
 use super::route::{self, Asked, accept, is_watch};
 use super::written::{self, Newest, Writing};
-use super::{Api, coming, identity, objects, papers, paths, schemas, shape};
+use super::{Api, coming, objects, papers, paths, schemas, shape};
 use crate::Status;
 use crate::catalog::Kind;
 use crate::read::{Lens, Overlay, get, list, question};
-use crate::request::{Form, Query, ResourcePath, Shape, Target};
+use crate::request::{BadPath, Form, Query, ResourcePath, Shape, Target};
 use crate::who::User;
 use crate::who::impersonate::Wanted;
-use crate::who::user::{ANONYMOUS, LOCAL_ADMINS};
+use crate::who::user::LOCAL_ADMINS;
 
 /// A request on its way to where it is answered.
 pub type Passing<'a> =
@@ -104,16 +105,6 @@ pub(super) enum Reply {
     Passed(Response<Payload>),
 }
 
-/// Who asks.
-enum Caller {
-    /// Somebody who is known here.
-    Known(Arc<User>),
-    /// Somebody with a token that says nothing here. Elsewhere it may.
-    Stranger,
-    /// Somebody without any credential, or with one that says nothing anywhere.
-    Nobody,
-}
-
 /// What there is of an answer here.
 enum Found {
     /// The answer.
@@ -136,7 +127,9 @@ struct Reading {
 impl Reading {
     async fn answer(self, api: &Arc<Api>, peer: &Peer) -> Result<Answer, Status> {
         let deprecation = self.subject.kind.deprecation();
-        let mut answer = objects::read(api, peer, &self.asked, self.subject, &self.path).await?;
+        let time = route::time_max(&self.path, &self.asked.query)?;
+        let read = objects::read(api, peer, &self.asked, self.subject, &self.path);
+        let mut answer = route::in_time(time, read).await?;
         answer.warnings.extend(deprecation);
         Ok(answer)
     }
@@ -155,7 +148,7 @@ pub(super) async fn answer(
     peer: &Peer,
     request: Request<Incoming>,
 ) -> Result<Reply, Status> {
-    let caller = caller(api, peer, &request);
+    let caller = Caller::of(api, peer, &request);
     let poorer = match here(api, &**beyond, peer, (&caller, &request)).await? {
         Found::Answer(answer) => return Ok(Reply::Here(*answer)),
         Found::Kept(answer) => return Ok(Reply::Passed(*answer)),
@@ -176,9 +169,11 @@ pub(super) async fn answer(
     if let Some(writing) = &writing {
         writing.wants_json(api, request.headers_mut());
     }
+    // Who asks in his own name is told by the cluster what he may; the lent one may less than here.
+    let lent = !request.headers().contains_key(AUTHORIZATION);
     let passed = pass(api, &**beyond, &caller, request).await;
     match (passed, poorer) {
-        (Ok(passed), Some(poorer)) if passed.status() == StatusCode::FORBIDDEN => {
+        (Ok(passed), Some(poorer)) if lent && passed.status() == StatusCode::FORBIDDEN => {
             poorer.answer(api, peer).await.map(Reply::Here)
         }
         (Ok(passed), _) => Ok(Reply::Passed(match (schemas, writing) {
@@ -213,18 +208,8 @@ async fn pass(
     beyond.pass(request, goes_as, by).await
 }
 
-fn caller(api: &Api, peer: &Peer, request: &Request<Incoming>) -> Caller {
-    if peer.user.is_none() && !request.headers().contains_key(AUTHORIZATION) {
-        return Caller::Nobody;
-    }
-    match identity::user(api, peer, request.headers()) {
-        Ok(user) if user.name == ANONYMOUS => Caller::Nobody,
-        Ok(user) => Caller::Known(user),
-        Err(_) => Caller::Stranger,
-    }
-}
-
-/// The answer, if there is one here. A request that makes no sense anywhere is refused here.
+/// The answer, if there is one here. A request that makes no sense anywhere is refused here; one
+/// that makes none here is passed on.
 async fn here(
     api: &Arc<Api>,
     beyond: &dyn Beyond,
@@ -233,12 +218,17 @@ async fn here(
 ) -> Result<Found, Status> {
     let target = match Target::parse(request.uri().path()) {
         Ok(target) => target,
+        Err(BadPath::Foreign) => return Ok(Found::Nothing),
         Err(bad) => {
             let answer = route::bad_path(api, bad, request.uri().path())?;
             return Ok(Some(answer).into());
         }
     };
-    let query = Query::parse(request.uri().query().unwrap_or(""))?;
+    let query = match Query::parse(request.uri().query().unwrap_or("")) {
+        Ok(query) => query,
+        Err(_) if is_of_others(request.method(), &target) => return Ok(Found::Nothing),
+        Err(status) => return Err(status),
+    };
     let asked = |user: &Arc<User>, query: Query| Asked {
         user: user.clone(),
         method: request.method().clone(),
@@ -262,29 +252,47 @@ async fn here(
         return Ok(Found::Nothing);
     };
     let asked = asked(user, query);
+    let awaited = is_awaited(beyond, &asked, &path);
     // The cluster speaks more forms than we do.
-    if beyond.is_open() && Form::negotiate(&accept(&asked.headers), false).is_err() {
+    let spoken = Form::negotiate(&accept(&asked.headers), false).is_ok();
+    if beyond.is_open() && !spoken && !awaited {
         return Ok(Found::Nothing);
     }
-    if !coming::has_come(api, beyond, &asked, &path).await {
+    match of_objects(api, beyond, peer, (asked, path, awaited)).await? {
+        Found::Nothing if awaited && beyond.is_open() => {
+            let message = "this is on its way to the node, and is answered there";
+            Err(Status::try_again(429, "TooManyRequests", message, 1))
+        }
+        found => Ok(found),
+    }
+}
+
+/// Whether a list or a watch is answered here or not yet.
+fn is_awaited(beyond: &dyn Beyond, asked: &Asked, path: &ResourcePath) -> bool {
+    let lists = path.name.is_empty() || is_watch(path, &asked.query);
+    let fields = asked.query.text("fieldSelector");
+    asked.method == Method::GET && lists && beyond.awaits(&asked.user, path, fields)
+}
+
+/// The same about objects, for somebody who is known here. Who stands at a version from before what
+/// is awaited came is told to begin anew, and nobody is sent to the cluster for it.
+async fn of_objects(
+    api: &Arc<Api>,
+    beyond: &dyn Beyond,
+    peer: &Peer,
+    (asked, path, awaited): (Asked, ResourcePath, bool),
+) -> Result<Found, Status> {
+    if !coming::has_come(api, beyond, &asked, &path).await? && !awaited {
         return Ok(Found::Nothing);
     }
     let Some(subject) = subject(api, beyond, &asked, &path)? else {
-        let lists = asked.method == Method::GET && path.name.is_empty();
-        let fields = asked.query.text("fieldSelector");
-        if lists && beyond.is_open() && beyond.awaits(user, &path, fields) {
-            let message = "this is on its way to the node, and is answered there";
-            return Err(Status::try_again(429, "TooManyRequests", message, 1));
-        }
         return Ok(Found::Nothing);
     };
-    if beyond.is_open()
-        && (!coming::is_new_enough(api, &asked, (&subject, &path)).await
-            || coming::is_of_elsewhere(api, &asked, (&subject, &path)).await)
-    {
+    if beyond.is_open() && !coming::is_new_enough(api, &asked, (&subject, &path)).await? {
         return Ok(Found::Nothing);
     }
     let poorer = beyond.is_open() && is_table_of_unknown(&asked, &subject);
+    let resource = subject.kind.stored_as();
     let reading = Reading {
         asked,
         subject,
@@ -292,8 +300,24 @@ async fn here(
     };
     match poorer {
         true => Ok(Found::Poorer(Box::new(reading))),
-        false => reading.answer(api, peer).await.map(Some).map(Found::from),
+        false => match reading.answer(api, peer).await {
+            // That it is damaged may have been found by this very read.
+            Err(_) if beyond.is_open() && api.reader.is_damaged(&resource) => Ok(Found::Nothing),
+            answered => answered.map(Some).map(Found::from),
+        },
     }
+}
+
+/// Whether a request is about objects and is never answered here, whatever is held: what is wrong
+/// with it is not known here either.
+fn is_of_others(method: &Method, target: &Target) -> bool {
+    matches!(target, Target::Resource(path) if !reads(method, path))
+}
+
+/// Whether a request reads objects, or one whole.
+fn reads(method: &Method, path: &ResourcePath) -> bool {
+    let whole = matches!(path.subresource.as_str(), "" | "status");
+    whole && matches!(*method, Method::GET | Method::HEAD)
 }
 
 /// Whether rows for people are wanted of a kind whose columns only the cluster knows.
@@ -319,9 +343,26 @@ fn path(
         Caller::Stranger if open => Ok(None),
         Caller::Stranger => Err(unknown_token()),
         Caller::Known(_) => match papers::answer(api, asked, segments)? {
-            None if !open => paths::answer(api, asked, segments).map(Some),
+            None if !open => unless_nowhere(paths::answer(api, asked, segments), segments),
             answer => Ok(answer),
         },
+    }
+}
+
+/// An answer, unless it says that nothing is there: that only the cluster knows. Of schemas there
+/// are no more than we have.
+fn unless_nowhere(
+    answered: Result<Answer, Status>,
+    segments: &[String],
+) -> Result<Option<Answer>, Status> {
+    let code = match &answered {
+        Ok(answer) => answer.code,
+        Err(status) => status.code,
+    };
+    match segments.first().map(String::as_str) {
+        Some("openapi") => answered.map(Some),
+        _ if code == 404 => Ok(None),
+        _ => answered.map(Some),
     }
 }
 
@@ -333,8 +374,7 @@ fn subject(
     asked: &Asked,
     path: &ResourcePath,
 ) -> Result<Option<Subject>, Status> {
-    let reads = matches!(asked.method, Method::GET | Method::HEAD);
-    if !reads || !matches!(path.subresource.as_str(), "" | "status") {
+    if !reads(&asked.method, path) {
         return Ok(None);
     }
     let found = api.catalog.find(&path.group, &path.version, &path.resource);
@@ -370,6 +410,7 @@ fn subject(
         Ok(want) => want,
         // Which fields it can be selected on, only the cluster knows.
         Err(_) if kind.told && kind.custom.is_some() => return Ok(None),
+        Err(_) if !refuses(api, beyond, asked, &kind) => return Ok(None),
         Err(status) => return Err(status),
     };
     if reader.covers(&want) {
@@ -388,6 +429,13 @@ fn subject(
     Ok(held.then_some(Subject::held(kind, extent)))
 }
 
+/// Whether a question that makes no sense here is refused here: a newer cluster may see some in it,
+/// and is asked if it can be. Who looks after the node asks what the node has.
+fn refuses(api: &Api, beyond: &dyn Beyond, asked: &Asked, kind: &Kind) -> bool {
+    let held = !api.reader.scopes(&kind.stored_as()).is_empty();
+    held && (!beyond.is_open() || asked.user.belongs_to(LOCAL_ADMINS))
+}
+
 /// Whether the caller may read this here. Who asks in another's name asks the cluster.
 pub(super) fn may(api: &Api, asked: &Asked, path: &ResourcePath) -> Result<bool, Status> {
     if Wanted::from_headers(&asked.headers)?.is_some() {
@@ -399,35 +447,8 @@ pub(super) fn may(api: &Api, asked: &Asked, path: &ResourcePath) -> Result<bool,
     Ok(decision.is_allowed())
 }
 
-/// 503 for a token that the cluster alone can look at, while it cannot be asked.
-fn unknown_token() -> Status {
-    let message = "this token is not known on the node, and the cluster cannot be asked now";
-    Status::try_again(503, "ServiceUnavailable", message, 1)
-}
-
 /// How the API itself is doing, nobody else can say.
 fn is_health(segments: &[String]) -> bool {
     let first = segments.first().map(String::as_str);
     matches!(first, Some("healthz" | "livez" | "readyz"))
-}
-
-/// 403 for one without a token who asks in another's name: it would be asked in the lent name, and
-/// an answer to that is none to what was asked.
-fn comes_as_itself(request: &Request<Incoming>) -> Result<(), Status> {
-    let headers = request.headers();
-    if headers.contains_key(AUTHORIZATION) || Wanted::from_headers(headers)?.is_none() {
-        return Ok(());
-    }
-    let message = "a certificate of this node is good for nobody else; to impersonate, use a token";
-    Err(Status::new(403, "Forbidden", message))
-}
-
-/// 403 for a certificate that is good for what the node has, and for nothing else.
-fn good_for_reads(user: &User) -> Status {
-    let message = format!(
-        "the certificate of {:?} is good for reading what this node holds and for nothing else; \
-         use a token, or the credentials of the node",
-        user.name
-    );
-    Status::new(403, "Forbidden", message)
 }

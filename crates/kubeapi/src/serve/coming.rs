@@ -11,8 +11,9 @@ use super::Api;
 use super::beyond::{Beyond, may};
 use super::objects::{Subject, instead};
 use super::route::{Asked, is_watch};
+use crate::Status;
 use crate::read::options::{Freshness, ListOptions, Start, WatchOptions, get_freshness};
-use crate::read::question;
+use crate::read::{get, question};
 use crate::request::{Query, ResourcePath};
 use crate::who::user::as_service_account;
 
@@ -29,27 +30,29 @@ pub(super) async fn has_come(
     beyond: &dyn Beyond,
     asked: &Asked,
     path: &ResourcePath,
-) -> bool {
+) -> Result<bool, Status> {
     if asked.method != Method::GET || !path.name.is_empty() || !beyond.is_open() {
-        return true;
+        return Ok(true);
     }
     let Some(kind) = api.catalog.find(&path.group, &path.version, &path.resource) else {
-        return true;
+        return Ok(true);
     };
     let Ok(want) = question::want(&kind, path, &asked.query) else {
-        return true;
+        return Ok(true);
     };
     let watches = is_watch(path, &asked.query);
     if api.reader.covers(&want) || !matches!(may(api, asked, path), Ok(true)) {
-        return true;
+        return Ok(true);
     }
     let comes = is_named(beyond, asked, &want) || (watches && is_brought(beyond, asked, &want));
     if !comes {
-        return true;
+        return Ok(true);
     }
+    // Who waits takes the place of a request.
+    let _pass = api.gate.request(&asked.user.name)?;
     let covered = api.reader.covered(&want);
     drop(tokio::time::timeout(COMES_WITHIN, covered).await);
-    !watches || !is_from_before(api, &want, &asked.query)
+    Ok(!watches || !is_from_before(api, &want, &asked.query))
 }
 
 /// Whether a kubelet asks for something that pods name: it is on its way when the pod is here.
@@ -65,29 +68,6 @@ fn is_named(beyond: &dyn Beyond, asked: &Asked, want: &Want) -> bool {
 fn is_brought(beyond: &dyn Beyond, asked: &Asked, want: &Want) -> bool {
     let of_account = as_service_account(&asked.user.name).is_some();
     of_account && beyond.brings(&want.resource, &narrowed(want))
-}
-
-/// Whether a watch goes on from a version that a client has from the cluster, and at which this node
-/// never stood: of what was made and went meanwhile it was told nothing. The client may be ahead of
-/// the node for a moment.
-pub(super) async fn is_of_elsewhere(
-    api: &Api,
-    asked: &Asked,
-    (subject, path): (&Subject, &ResourcePath),
-) -> bool {
-    if !is_watch(path, &asked.query) {
-        return false;
-    }
-    let Ok(WatchOptions { start, .. }) = WatchOptions::parse(&asked.query) else {
-        return false;
-    };
-    let Start::After(version) = start else {
-        return false;
-    };
-    let resource = subject.kind.stored_as();
-    let reached = api.reader.reached(&resource, &version);
-    let reached = tokio::time::timeout(REACHED_WITHIN, reached).await;
-    reached.is_err() || !api.reader.may_have_shown(&resource, &version)
 }
 
 /// Whether a watch goes on from a version that is older than what is held.
@@ -121,20 +101,26 @@ pub(super) async fn is_new_enough(
     api: &Api,
     asked: &Asked,
     (subject, path): (&Subject, &ResourcePath),
-) -> bool {
+) -> Result<bool, Status> {
     if is_watch(path, &asked.query) || instead(api, subject, path, &asked.query).is_some() {
-        return true;
+        return Ok(true);
     }
     let freshness = match path.name.is_empty() {
         true => ListOptions::parse(&asked.query).map(|options| options.freshness),
         false => get_freshness(&asked.query),
     };
     let Ok(Freshness::AtLeast(version) | Freshness::Exactly(version)) = freshness else {
-        return true;
+        return Ok(true);
     };
     let resource = subject.kind.stored_as();
-    let reached = api.reader.reached(&resource, &version);
-    tokio::time::timeout(REACHED_WITHIN, reached).await.is_ok()
+    let range = match path.name.is_empty() {
+        true => Range::All,
+        false => Range::Name(get::name(&subject.kind, path)),
+    };
+    let _pass = api.gate.request(&asked.user.name)?;
+    let reached = api.reader.reached((&resource, &range), &version);
+    let reached = tokio::time::timeout(REACHED_WITHIN, reached).await;
+    Ok(reached.is_ok())
 }
 
 /// The part of a resource that is wanted: one object, where a field says so.

@@ -14,6 +14,7 @@ mod paths; // health, version, discovery, schemas, keys
 mod papers; // what a cluster elsewhere says of itself -> version and discovery
 mod schemas; // what a cluster elsewhere says of its schemas -> copies for later
 mod beyond; // what is not answered here -> where it is
+mod caller; // who asks it
 mod coming; // what is on its way here, and is waited for
 mod written; // what was passed on and has not come back yet
 mod entrusted; // what is seen to beside: here or there

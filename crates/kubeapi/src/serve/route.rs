@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use http::header::{ACCEPT, ACCEPT_ENCODING};
 use http::{HeaderMap, Method, Request, Response};
@@ -41,7 +42,10 @@ pub(super) async fn answer(
     let head = *request.method() == Method::HEAD;
     let answered = match api.beyond.clone() {
         Some(beyond) => match beyond::answer(&api, &beyond, &peer, request).await {
-            Ok(Reply::Passed(response)) => return response,
+            Ok(Reply::Passed(response)) => {
+                peer.look_after(response.body().flow());
+                return response;
+            }
             Ok(Reply::Here(answer)) => Ok(answer),
             Err(status) => Err(status),
         },
@@ -85,17 +89,29 @@ async fn everything(
     match target {
         Target::Other(segments) => paths::answer(api, &asked, &segments),
         Target::Resource(path) => {
-            let deadline = match is_watch(&path, &asked.query) {
-                true => REQUEST_TIME_MAX,
-                false => deadline(asked.query.text("timeout"))?,
-            };
-            let answer = objects::answer(api, peer, asked, path, body);
-            // A watch has begun by then; how long it lasts is its own affair.
-            match tokio::time::timeout(deadline, answer).await {
-                Ok(answer) => answer,
-                Err(_) => Err(too_late()),
-            }
+            let time = time_max(&path, &asked.query)?;
+            in_time(time, objects::answer(api, peer, asked, path, body)).await
         }
+    }
+}
+
+/// How long a request about objects may take. A watch has begun by then; how long it lasts is its
+/// own affair.
+pub(super) fn time_max(path: &ResourcePath, query: &Query) -> Result<Duration, Status> {
+    match is_watch(path, query) {
+        true => Ok(REQUEST_TIME_MAX),
+        false => deadline(query.text("timeout")),
+    }
+}
+
+/// An answer, if it comes within this time.
+pub(super) async fn in_time(
+    time: Duration,
+    answer: impl Future<Output = Result<Answer, Status>>,
+) -> Result<Answer, Status> {
+    match tokio::time::timeout(time, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(too_late()),
     }
 }
 
@@ -103,7 +119,7 @@ async fn everything(
 pub(super) fn bad_path(api: &Api, bad: BadPath, path: &str) -> Result<Answer, Status> {
     match bad {
         BadPath::TooLong => Err(too_long()),
-        BadPath::Unclear => paths::nowhere(api, Root::of_path(path)),
+        BadPath::Unclear | BadPath::Foreign => paths::nowhere(api, Root::of_path(path)),
     }
 }
 

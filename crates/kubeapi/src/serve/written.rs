@@ -77,12 +77,12 @@ pub(super) enum Newest {
 }
 
 impl Written {
-    /// What is newest of an object. `reached` is the version that its resource has reached here,
-    /// `held` the object's own.
+    /// What is newest of an object. `whole` is the version up to which everything of its resource
+    /// is here, `held` the object's own.
     fn newest(
         &self,
         (resource, name): (&Resource, &ObjectName),
-        (reached, held): (Option<&Version>, Option<&Version>),
+        (whole, held): (Option<&Version>, Option<&Version>),
         now: Instant,
     ) -> Newest {
         let mut entries = self.0.lock();
@@ -93,10 +93,10 @@ impl Written {
         let entry = &mut entries[place];
         let age = now.saturating_duration_since(entry.at);
         let came = match &entry.state {
-            State::Is(version, _) | State::From(version) => reached >= Some(version),
+            State::Is(version, _) | State::From(version) => whole.max(held) >= Some(version),
             // What is not held may not have come yet, or may be gone already.
             State::Differs(before) => {
-                let other = reached >= before.as_ref() && held != before.as_ref();
+                let other = whole >= before.as_ref() && held != before.as_ref();
                 other || age >= DOUBTED_FOR
             }
         };
@@ -195,9 +195,9 @@ pub(super) fn newest(api: &Api, kind: &Kind, path: &ResourcePath) -> Newest {
         return Newest::Held;
     }
     let (resource, name) = (kind.stored_as(), get::name(kind, path));
-    let reached = api.reader.version(&resource);
+    let whole = api.reader.progress(&resource);
     let held = version(&api.reader, &resource, &name);
-    let known = (reached.as_ref(), held.as_ref());
+    let known = (whole.as_ref(), held.as_ref());
     let newest = api
         .written
         .newest((&resource, &name), known, api.clock.now());
@@ -234,8 +234,7 @@ impl Writing {
         let dry = !query.text("dryRun").is_empty();
         let named = !path.name.is_empty();
         // Of what is deleted together, nothing is known by name.
-        if dry || kind.is_held_otherwise() || (!named && (deletes || !path.subresource.is_empty()))
-        {
+        if dry || (!named && (deletes || !path.subresource.is_empty())) {
             return None;
         }
         if named && !get::is_held(&api.reader, &kind, &path) {
@@ -254,7 +253,8 @@ impl Writing {
     /// Has the cluster answer in JSON where the client takes that as well: it is what is held here,
     /// so the answer can be compared with it on its way, and shown until it has come back.
     pub(super) fn wants_json(&self, api: &Api, headers: &mut HeaderMap) {
-        let held = api.reader.version(&self.kind.stored_as()).is_some();
+        // A table has a version though nothing is held of its kind any more.
+        let held = !api.reader.scopes(&self.kind.stored_as()).is_empty();
         if held && takes_json_too(&accept(headers)) {
             headers.insert(ACCEPT, HeaderValue::from_static(JSON));
         }
@@ -368,11 +368,12 @@ mod tests {
         )
     }
 
-    /// What is newest of an object, where its resource and the object are at these versions.
+    /// What is newest of an object, where its resource is whole up to this version and the object
+    /// is at that one.
     fn newest(written: &Written, name: &str, at: (u64, Option<u64>), now: Instant) -> Newest {
         let (resource, name) = maps(name);
-        let (reached, held) = (version(at.0), at.1.map(version));
-        written.newest((&resource, &name), (Some(&reached), held.as_ref()), now)
+        let (whole, held) = (version(at.0), at.1.map(version));
+        written.newest((&resource, &name), (Some(&whole), held.as_ref()), now)
     }
 
     #[test]
@@ -387,8 +388,8 @@ mod tests {
         let bytes = Bytes::from_static(b"new");
         written.note(maps("a"), State::Is(version(9), bytes.clone()), now);
         assert_eq!(newest(&written, "b", (7, Some(5)), now), Newest::Held);
-        for reached in [7, 8] {
-            let shown = newest(&written, "a", (reached, Some(5)), now);
+        for whole in [7, 8] {
+            let shown = newest(&written, "a", (whole, Some(5)), now);
             assert_eq!(shown, Newest::This(version(9), bytes.clone()));
         }
         assert_eq!(newest(&written, "a", (9, Some(9)), now), Newest::Held);
@@ -430,9 +431,9 @@ mod tests {
         let (written, now) = (Written::default(), Clock::machine().now());
         written.note(maps("a"), State::Is(version(9), Bytes::new()), now);
         written.differs(maps("a"), None, now);
-        for (reached, held) in [(8, None), (9, Some(9)), (10, Some(9))] {
-            let shown = newest(&written, "a", (reached, held), now);
-            assert_eq!(shown, Newest::Elsewhere, "{reached}");
+        for (whole, held) in [(8, None), (8, Some(5)), (9, Some(9)), (10, Some(9))] {
+            let shown = newest(&written, "a", (whole, held), now);
+            assert_eq!(shown, Newest::Elsewhere, "{whole}");
         }
         assert_eq!(newest(&written, "a", (11, None), now), Newest::Held);
     }

@@ -3,7 +3,9 @@
 use std::io::Read;
 
 use http::Method;
+use object::Resource;
 use serde_json::Value;
+use store::Scope;
 
 use crate::stage::{self, CALLED, pod, send};
 
@@ -202,17 +204,21 @@ async fn pretty_is_the_same_with_spaces() {
 #[tokio::test]
 async fn writes_of_what_a_node_holds_are_answered_in_json_to_those_who_take_it() {
     const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
-    stage::on_node(async |stage, _| {
+    stage::on_node(async |stage, source| {
         stage.put(&pod("a", "x")).await;
+        // Some were held once.
+        let were = Resource::new("", stage::UNCOVERED);
+        source.reset(&were, Scope::all(), &[]).await;
+        source.end(&were, Scope::all()).await;
         let both = format!("{PROTOBUF},application/json");
         let status = "/api/v1/namespaces/a/pods/x/status";
         let pods = "/api/v1/namespaces/a/pods";
-        let reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        let secrets = "/api/v1/namespaces/a/secrets";
         for (method, path, accept, passed) in [
             (Method::PATCH, status, &*both, "application/json"),
             (Method::POST, pods, &both, "application/json"),
             (Method::PATCH, status, PROTOBUF, PROTOBUF),
-            (Method::POST, reviews, &both, &both),
+            (Method::POST, secrets, &both, &both),
         ] {
             let request = send(method, path).header("accept", accept);
             let reply = stage.client.exchange(request, "{}".into()).await;

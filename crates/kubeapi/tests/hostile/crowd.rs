@@ -4,7 +4,7 @@
 use http::Method;
 use kubeapi::serve::Limits;
 
-use crate::stage::{self, Reply, pod, send};
+use crate::stage::{self, CALLED, Http, Reply, pod, send};
 
 fn is_told_to_wait(reply: &Reply) {
     let body = reply.json();
@@ -50,6 +50,26 @@ async fn watches_are_counted_for_each_user_and_for_all() {
         tokio::time::timeout(stage::DEADLINE, taken)
             .await
             .expect("the place is still taken");
+    })
+    .await;
+}
+
+/// Who waits for what has not come yet takes a place as well.
+#[tokio::test]
+async fn requests_that_wait_are_counted() {
+    let limits = Limits {
+        requests_per_user_max: 1,
+        ..Limits::default()
+    };
+    stage::on_node_with(Http::Two, limits, async |stage, source| {
+        stage.put(&pod("a", "x")).await;
+        let path = format!("/api/v1/pods?resourceVersion={}", source.next());
+        let (one, other) = (stage.client("one"), stage.client("one"));
+        let both = tokio::join!(one.get(&path), other.get(&path));
+        let mut codes = [both.0.status, both.1.status];
+        codes.sort_unstable();
+        assert_eq!(codes, [CALLED, 429]);
+        assert_eq!(one.get("/api/v1/pods").await.status, 200);
     })
     .await;
 }

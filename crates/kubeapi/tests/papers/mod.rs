@@ -193,12 +193,12 @@ async fn a_document_that_changes_is_seen_at_once_and_a_damaged_one_is_none() {
             assert_eq!(stage.client.get(path).await.status, CALLED, "{damaged}");
         }
         unlink(stage);
-        assert_eq!(stage.client.get(path).await.status, 404);
+        assert_eq!(stage.client.get(path).await.status, 503);
         assert_eq!(stage.client.get("/apis/apps").await.status, 200);
         tell(source, &halves(&example())).await;
         assert_eq!(stage.client.get(path).await.status, 200);
         source.document(TOLD.discovery, None).await;
-        assert_eq!(stage.client.get(path).await.status, 404);
+        assert_eq!(stage.client.get(path).await.status, 503);
     })
     .await;
 }
@@ -271,6 +271,43 @@ async fn a_watch_ends_where_objects_come_in_another_version() {
         put("v1beta1", "two").await;
         let status = stream.expect_kind("ERROR").await;
         assert_eq!(status["code"], 410, "{status}");
+    })
+    .await;
+}
+
+/// What was written in another version is not what is held, and only the cluster can show it.
+#[tokio::test]
+async fn a_write_in_another_version_than_is_held_is_not_hidden_by_what_is_held() {
+    stage::on_node(async |stage, source| {
+        tell(source, &halves(&example())).await;
+        let objects = [widget(source, "v1", "one"), widget(source, "v1", "two")];
+        source.reset(&widgets(), Scope::all(), &objects).await;
+        for (method, name) in [(http::Method::PATCH, "one"), (http::Method::DELETE, "two")] {
+            let place =
+                |version| format!("/apis/example.test/{version}/namespaces/a/widgets/{name}");
+            assert_eq!(stage.client.get(&place("v1")).await.status, 200);
+            let written = widget(source, "v1beta1", name);
+            let answer = serde_json::from_slice(&written.bytes).unwrap();
+            stage.script.say(200, &answer);
+            let reply = stage
+                .client
+                .ask(stage::send(method, &place("v1beta1")))
+                .await;
+            assert_eq!(reply.status, 200);
+            assert_eq!(
+                stage.client.get(&place("v1")).await.status,
+                CALLED,
+                "{name}"
+            );
+        }
+        // It came back in the version that is held.
+        let come = widget(source, "v1", "one");
+        source.reset(&widgets(), Scope::all(), &[come]).await;
+        let path = "/apis/example.test/v1/namespaces/a/widgets";
+        for (name, status) in [("one", 200), ("two", 404)] {
+            let reply = stage.client.get(&format!("{path}/{name}")).await;
+            assert_eq!(reply.status, status, "{name}");
+        }
     })
     .await;
 }
@@ -396,6 +433,28 @@ async fn a_table_of_a_custom_kind_is_the_cluster_s_and_without_it_has_names_and_
             assert_eq!(names, ["Name", "Age"]);
             assert_eq!(table["rows"][0]["cells"][0], "one");
             unlink(stage);
+        }
+    })
+    .await;
+}
+
+/// The name that is lent may less than callers here. What one may in his own name, the cluster
+/// says.
+#[tokio::test]
+async fn who_is_refused_in_his_own_name_is_not_given_a_poorer_table() {
+    stage::on_node(async |stage, source| {
+        tell(source, &halves(&example())).await;
+        let object = widget(source, "v1", "one");
+        source.reset(&widgets(), Scope::all(), &[object]).await;
+        let ask = || stage::send(http::Method::GET, "/apis/example.test/v1/widgets");
+        let no = json!({"kind": "Status", "code": 403});
+        for (request, status) in [
+            (ask(), 200),
+            (ask().header("authorization", "Bearer his"), 403),
+        ] {
+            stage.script.say(403, &no);
+            let reply = stage.client.ask(request.header("accept", TABLE)).await;
+            assert_eq!(reply.status, status, "{}", reply.text());
         }
     })
     .await;

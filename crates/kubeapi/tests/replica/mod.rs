@@ -7,7 +7,7 @@ use serde_json::json;
 use store::replica::{Change, CutEnd, Until};
 use store::{Range, Scope};
 
-use crate::stage::{self, CALLED, item, lasting, pod, version};
+use crate::stage::{self, item, lasting, pod, version};
 
 fn pods() -> Resource {
     Resource::new("", "pods")
@@ -284,19 +284,21 @@ async fn bookmarks_follow_progress_through_the_pieces_of_a_cut() {
     .await;
 }
 
-/// Who has his version from the cluster, where he saw what was made and went before the node was
-/// told, goes on there; without a link he must list again.
+/// Who has his version from the cluster may have seen there what was made and went before the node
+/// was told: he must list again, and is told so.
 #[tokio::test]
-async fn a_watch_from_a_version_that_was_passed_over_is_not_answered_on_a_node() {
+async fn a_watch_from_a_version_that_was_passed_over_begins_anew() {
     stage::on_node(async |stage, source| {
         stage.put(&pod("a", "one")).await;
-        let changes = ["two", "three"].map(|name| {
+        let [(two, between), (three, until)] = ["two", "three"].map(|name| {
             let object = source.object(&pod("a", name));
-            let between = source.next();
-            (object, between)
+            (object, source.next())
         });
-        let [(two, between), (three, until)] = changes;
         let shown = two.header.version.clone();
+        let from =
+            |version: &Version| lasting("/api/v1/pods", &format!("resourceVersion={version}"));
+        // One who is ahead of the node waits, and is told when it is clear.
+        let mut ahead = stage.client.watch(&from(&between)).await;
         let changes = vec![Change::Put(two), Change::Put(three)];
         let end = CutEnd {
             progress: until.clone(),
@@ -304,21 +306,24 @@ async fn a_watch_from_a_version_that_was_passed_over_is_not_answered_on_a_node()
             ended: vec![],
         };
         source.cut(&pods(), changes, end).await;
-        let from = |version: &Version| {
-            let options = format!("resourceVersion={version}&timeoutSeconds=1");
-            lasting("/api/v1/pods", &options)
+        let gone = |error: serde_json::Value| {
+            assert_eq!(
+                (&error["code"], &error["reason"]),
+                (&410.into(), &"Expired".into())
+            );
         };
-        assert_eq!(stage.client.get(&from(&between)).await.status, CALLED);
-        for known in [&shown, &until] {
-            drop(stage.client.watch(&from(known)).await);
+        gone(ahead.expect_kind("ERROR").await);
+        for link in [true, false] {
+            stage.link.store(link, Ordering::Relaxed);
+            let mut stream = stage.client.watch(&from(&between)).await;
+            gone(stream.expect_kind("ERROR").await);
+            for known in [&shown, &until] {
+                let mut stream = stage.client.watch(&from(known)).await;
+                if *known == shown {
+                    stream.expect_kind("ADDED").await;
+                }
+            }
         }
-        stage.link.store(false, Ordering::Relaxed);
-        let mut stream = stage.client.watch(&from(&between)).await;
-        let error = stream.expect_kind("ERROR").await;
-        assert_eq!(
-            (&error["code"], &error["reason"]),
-            (&410.into(), &"Expired".into())
-        );
     })
     .await;
 }

@@ -6,11 +6,11 @@ mod beyond; // a cluster behind a node that answers nothing
 mod feeder; // an authority or a replica, driven the same way
 mod source; // what feeds the replica
 
-pub use beyond::{CALLED, Link, TOLD, Used};
+pub use beyond::{CALLED, Link, Script, TOLD, Used};
 pub use body::{Body, event, item, node, pod, version};
 pub use client::{Client, Http, Reply, Stream, send};
 pub use feeder::Feeder;
-pub use source::Source;
+pub use source::{Source, UNCOVERED};
 
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,7 +23,7 @@ use host::listen::Listener;
 use host::pki::{Authority, Credential, Wanted};
 use host::{Clock, Shutdown, Tasks};
 use kubeapi::catalog::{Catalog, Told};
-use kubeapi::serve::{About, Api, Feeds, Limits, Parts};
+use kubeapi::serve::{About, Api, Beyond, Feeds, Limits, Parts};
 use serde_json::Value;
 use store::Reader;
 
@@ -65,6 +65,8 @@ pub struct Stage {
     pub link: Arc<AtomicBool>,
     /// What a node was used for.
     pub used: Used,
+    /// What the cluster behind a node answers.
+    pub script: Arc<Script>,
     address: SocketAddr,
     clock: Clock,
     /// Ends the server when the stage goes.
@@ -111,8 +113,13 @@ pub async fn on_replica(test: impl AsyncFn(&Stage, &Source)) {
 
 /// Runs a test over the API of a node.
 pub async fn on_node(test: impl AsyncFn(&Stage, &Source)) {
+    on_node_with(Http::Two, Limits::default(), test).await;
+}
+
+/// The same over a version of HTTP, with limits of its own.
+pub async fn on_node_with(http: Http, limits: Limits, test: impl AsyncFn(&Stage, &Source)) {
     let test = async |stage: &Stage| test(stage, stage.feeder.source()).await;
-    on(FeederKind::Node, Http::Two, Limits::default(), &test).await;
+    on(FeederKind::Node, http, limits, &test).await;
 }
 
 /// Runs a test over the authority alone, where it is about the server and not about the feeder.
@@ -152,12 +159,17 @@ impl Stage {
         let catalog = Catalog::new();
         let feeder = Feeder::open(kind, &catalog, clock.clone()).await;
         let link = Arc::new(AtomicBool::new(true));
-        let used = Used::default();
+        let (used, script) = (Used::default(), Arc::<Script>::default());
         let (catalog, beyond) = match kind {
             FeederKind::Authority | FeederKind::Replica => (catalog, None),
             FeederKind::Node => {
                 let told = Told::new(feeder.reader().clone(), TOLD);
-                (Catalog::told_by(told), Some(Link::of(&link, &used)))
+                let beyond: Arc<dyn Beyond> = Arc::new(Link {
+                    open: link.clone(),
+                    used: used.clone(),
+                    script: script.clone(),
+                });
+                (Catalog::told_by(told), Some(beyond))
             }
         };
         let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into())
@@ -197,6 +209,7 @@ impl Stage {
             client,
             link,
             used,
+            script,
             address,
             clock,
             _tasks: tasks,
