@@ -13,7 +13,7 @@ use wire::session::{Happening, Sender};
 
 use super::{Hub, keep};
 use crate::cache::{Cache, Keep};
-use crate::replay::Receipt;
+use crate::replay::{Receipt, Witness};
 use crate::talk::Desk;
 use crate::view::NodeName;
 
@@ -108,5 +108,12 @@ impl Desk for Hub {
 
     fn times(&self) -> &Times {
         &self.times
+    }
+}
+
+impl Witness for Hub {
+    /// Leases are renewed all the time.
+    fn works(&self) -> u64 {
+        self.register.counts().written
     }
 }
