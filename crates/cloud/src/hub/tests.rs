@@ -2,10 +2,13 @@
 
 use host::Clock;
 use object::{Change, Object, Range, Version};
+use wire::frame::{Class, Weight};
 use wire::report::statement::Wanted;
 
 use super::*;
+use crate::ledger::Began;
 use crate::papers::Effective;
+use crate::replay::{Standing, Witness as _};
 use crate::sessions::{Begun, Bell};
 use crate::talk::Desk as _;
 
@@ -49,6 +52,33 @@ fn hub(all: &[Object], named: &[Object]) -> (Hub, Arc<Bell>) {
         panic!("the first session is the node's");
     };
     (hub, bell)
+}
+
+#[test]
+fn what_a_session_said_is_written_while_it_is_the_nodes_and_was_just_heard_of() {
+    let (clock, hands) = Clock::manual("2026-11-16T10:00:00Z".parse().unwrap());
+    let times = Times::new(clock.clone());
+    let (hub, _) = Hub::new(times, Policy::default(), 1, Limits::default());
+    let node: NodeName = "n".into();
+    hub.sessions().begin(&node, 4, times_now(&hub));
+    let began = Began {
+        number: 4,
+        at: times_now(&hub),
+        remote: "".into(),
+        transport: "tcp",
+        program: "".into(),
+    };
+    hub.ledger().began(&node, began, clock.wall());
+    assert_eq!(hub.standing(&node, 4), Standing::Live);
+    assert_eq!(hub.standing(&node, 3), Standing::Over);
+    hands.advance(Duration::from_secs(11));
+    assert_eq!(hub.standing(&node, 4), Standing::Silent);
+    let mut weight = Weight::default();
+    weight.add(Class::Control, 1);
+    hub.carried(&node, weight, Weight::default());
+    assert_eq!(hub.standing(&node, 4), Standing::Live);
+    hub.sessions().begin(&node, 5, times_now(&hub));
+    assert_eq!(hub.standing(&node, 4), Standing::Over);
 }
 
 fn times_now(hub: &Hub) -> Duration {

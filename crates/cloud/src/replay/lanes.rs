@@ -312,7 +312,9 @@ impl<K: Clone + Ord, T> Lanes<K, T> {
             return;
         };
         let pause = after.unwrap_or(lane.pause).clamp(AGAIN_MIN, AGAIN_MAX);
-        lane.pause = (lane.pause * 2).min(AGAIN_MAX);
+        if after.is_none() {
+            lane.pause = (lane.pause * 2).min(AGAIN_MAX);
+        }
         lane.turn = Turn::Rests(now + pause);
         self.resting.insert((now + pause, key.clone()));
         self.tidy(key);

@@ -28,7 +28,7 @@ use wire::report::Statement;
 
 use crate::cluster::Client;
 use crate::sessions::{Bell, NodeName, Word};
-use lanes::{Full, Lanes, Left, Load, Moment, Ticket};
+use lanes::{AGAIN_MIN, Full, Lanes, Left, Load, Moment, Ticket};
 use write::Outcome;
 
 /// Queues of nodes whose reports are written at once. Others wait.
@@ -56,6 +56,21 @@ struct Item {
 pub trait Witness: Send + Sync + 'static {
     /// How often the cluster did something else for this hub so far.
     fn works(&self) -> u64;
+
+    /// Whether a session of a node is still its session.
+    fn standing(&self, node: &NodeName, session: u64) -> Standing;
+}
+
+/// Whether what a session said may be written. The node says it again to the next hub that it
+/// finds, and something newer after it: what was said here must not come over that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It may.
+    Live,
+    /// The node was not heard of for a while. It may be elsewhere by now.
+    Silent,
+    /// The session is over.
+    Over,
 }
 
 /// Where a session learns that a report is done.
@@ -196,6 +211,18 @@ impl Replay {
                 // What is set aside has to be waited for.
                 return self.woken.notify_one();
             };
+            match witness.standing(node, ticket.session) {
+                Standing::Live => {}
+                Standing::Silent => {
+                    let soon = Some(AGAIN_MIN);
+                    self.lanes.lock().rest(way, soon, clock.now());
+                    return self.woken.notify_one();
+                }
+                Standing::Over => {
+                    self.lanes.lock().ended(way, ticket.session);
+                    continue;
+                }
+            }
             let outcome = write::write(client, node, &statement).await;
             let works = witness.works().saturating_add(self.works());
             let at = Moment {
