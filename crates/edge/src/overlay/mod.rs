@@ -303,15 +303,18 @@ impl Overlay {
 
     /// Whether something is still to lie over an object, and who sees it go.
     fn fate(&self, place: &Place, entry: &Entry, now: Instant) -> Fate {
+        // What waits to be reported is folded into what is written next: without it that would be
+        // reported in its place. Also where the object cannot be read now, or another one has its
+        // name.
+        let Some((version, since)) = &entry.settled else {
+            return Fate::Stays;
+        };
         let Ok(Some((stored, _))) = self.stored(place) else {
             return Fate::GoesUnseen;
         };
         if uid(&entry.about) != text(&stored["metadata"], "uid") {
             return Fate::GoesUnseen;
         }
-        let Some((version, since)) = &entry.settled else {
-            return Fate::Stays;
-        };
         let shown = fold::shown(self.kind(&entry.about), stored.clone(), &entry.patch);
         if shown.is_ok_and(|shown| shown == stored) {
             return Fate::GoesUnseen;

@@ -254,13 +254,42 @@ async fn a_pod_that_took_the_name_later_has_nothing_over_it() {
         .await
         .unwrap();
     node.hold(&pod("v", 8, "new"), 9).await;
-    assert_eq!(node.shown(), None);
     node.overlay.sweep();
-    assert!(!node.overlay.covers(&pods(), &name()));
-    // What is written of it is its own.
+    assert_eq!(node.shown(), None);
+    // What is written of it is its own, and the old one is reported all the same.
     node.write(json!({"reason": "x"})).await.unwrap();
     assert_eq!(node.shown().unwrap()["status"]["message"], "new");
     assert_eq!(node.reports.counts().0, 2);
+}
+
+#[tokio::test]
+async fn what_waits_for_a_pod_that_is_gone_goes_when_the_cluster_was_told() {
+    let node = Node::new().await;
+    node.write(json!({"message": "here"})).await.unwrap();
+    node.hold(&pod("v", 8, "new"), 9).await;
+    node.acked();
+    node.overlay.sweep();
+    assert!(!node.overlay.covers(&pods(), &name()));
+}
+
+#[tokio::test]
+async fn what_waits_is_reported_whole_though_the_pod_was_not_held_for_a_while() {
+    let node = Node::new().await;
+    node.write(json!({"message": "here"})).await.unwrap();
+    let mut another = pod("w", 8, "");
+    another["metadata"]["name"] = "another".into();
+    node.hold(&another, 9).await;
+    node.overlay.sweep();
+    node.hold(&pod("u", 5, "stored"), 10).await;
+    assert_eq!(node.shown().unwrap()["status"]["message"], "here");
+    node.write(json!({"reason": "more"})).await.unwrap();
+    let statuses = node.reports.waiting_statuses();
+    assert_eq!(statuses.len(), 1);
+    let patch: Value = serde_json::from_slice(&statuses[0].1).unwrap();
+    assert_eq!(
+        patch["status"],
+        json!({"message": "here", "reason": "more"})
+    );
 }
 
 #[tokio::test]
