@@ -395,6 +395,16 @@ impl read::Overlay for Overlay {
                 .contains_key(&(resource.clone(), name.clone()))
     }
 
+    fn waits(&self, resource: &Resource, name: &ObjectName, bytes: &Bytes) -> bool {
+        let place = (resource.clone(), name.clone());
+        let entry = self.0.state.lock().entries.get(&place).cloned();
+        let Some(entry) = entry.filter(|entry| entry.settled.is_none()) else {
+            return false;
+        };
+        let object: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        uid(&entry.about) == text(&object["metadata"], "uid")
+    }
+
     fn changed(&self, resource: &Resource, after: u64) -> Vec<ObjectName> {
         let reader = self.0.keep.reader();
         let is_still = |name: &ObjectName, bared: &Option<Version>| match bared {

@@ -311,6 +311,20 @@ async fn what_the_cluster_has_lies_there_until_the_object_comes() {
 }
 
 #[tokio::test]
+async fn what_the_cluster_has_does_not_wait_though_it_still_lies_there() {
+    let node = Node::new().await;
+    let waits = |uid| {
+        let bytes = Bytes::from(pod(uid, 8, "").to_string());
+        node.overlay.waits(&pods(), &name(), &bytes)
+    };
+    assert!(!waits("u"));
+    node.write(json!({"message": "here"})).await.unwrap();
+    assert!(waits("u") && !waits("v"));
+    node.acked();
+    assert!(node.overlay.covers(&pods(), &name()) && !waits("u"));
+}
+
+#[tokio::test]
 async fn what_was_settled_and_never_came_goes_after_a_while() {
     let node = Node::new().await;
     node.write(json!({"message": "dropped by the hub"}))
