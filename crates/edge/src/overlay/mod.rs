@@ -224,8 +224,10 @@ impl Overlay {
     fn stored(&self, (resource, name): &Place) -> Result<Option<(Value, Version)>, Status> {
         let reader = self.0.keep.reader();
         let unreadable = |_| Status::internal("an object could not be read from the store");
+        // The version comes first: what is read after it is never older than that.
+        let at = reader.version(resource);
         let object = reader.object(resource, name).map_err(unreadable)?;
-        let (Some(object), Some(at)) = (object, reader.version(resource)) else {
+        let (Some(object), Some(at)) = (object, at) else {
             return Ok(None);
         };
         let value = serde_json::from_slice(&object.bytes);

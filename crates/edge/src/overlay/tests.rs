@@ -1,5 +1,6 @@
 //! What lies over a store: what it shows, for how long, and after a restart.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use host::clock::Hands;
@@ -414,6 +415,26 @@ async fn a_watch_that_goes_on_never_ends_up_at_an_older_version() {
     node.hold(&pod("u", 8, "newer"), 9).await;
     let later = "watch=1&resourceVersion=9&allowWatchBookmarks=true";
     assert_eq!(watched(&node, later).await, []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_is_never_read_at_a_version_at_which_it_was_another() {
+    let node = Node::new().await;
+    node.hold(&pod("u", 8, "8"), 8).await;
+    let (overlay, over) = (node.overlay.clone(), Arc::new(AtomicBool::new(false)));
+    let ends = Arc::clone(&over);
+    let looking = tokio::task::spawn_blocking(move || {
+        while !ends.load(Ordering::Relaxed) {
+            let (pod, at) = overlay.stored(&(pods(), name())).unwrap().unwrap();
+            let read: Version = text(&pod["status"], "message").parse().unwrap();
+            assert!(read >= at, "{read} at {at}");
+        }
+    });
+    for at in 9..500 {
+        node.hold(&pod("u", at, &at.to_string()), at).await;
+    }
+    over.store(true, Ordering::Relaxed);
+    looking.await.unwrap();
 }
 
 #[tokio::test]

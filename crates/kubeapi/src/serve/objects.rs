@@ -199,10 +199,10 @@ async fn one(
     path: &ResourcePath,
     query: &Query,
 ) -> Result<Bytes, Status> {
-    let bytes = get::stored(&api.reader, &encoder.kind, path, query).await?;
+    let (reader, kind) = (&api.reader, &encoder.kind);
     let bytes = match api.overlay() {
-        Some(overlay) => get::shown(&api.reader, &encoder.kind, path, (&*overlay, bytes)),
-        None => bytes,
+        Some(overlay) => get::shown(reader, kind, path, query, &*overlay).await?,
+        None => get::stored(reader, kind, path, query).await?,
     };
     encoder.object(&bytes, api.clock.wall())
 }
