@@ -270,13 +270,7 @@ impl Reports {
                 state.forget.clear();
             }
         }
-        let done: Vec<String> = before
-            .into_iter()
-            .filter(|key| !state.queues.waits(Queue::Statuses, key))
-            .collect();
-        for key in &done {
-            state.listeners.iter().for_each(|listener| listener(key));
-        }
+        state.tell_done(before);
         drop(state);
         self.0.sends.notify_one();
         self.0.forgets.notify_one();
@@ -365,8 +359,11 @@ impl Reports {
         let (series, limits) = (state.series, self.0.limits);
         let mut queues = report::Reports::restore(series, limits, found.forgotten, found.entries);
         queues.go_on_from(&state.queues);
+        let before = state.queues.status_keys();
         state.queues = queues;
         state.readied = false;
+        // An ack may have come while the disk was asked, for what a refused write was to replace.
+        state.tell_done(before);
     }
 
     async fn forget(&self) -> Result<(), Refusal> {
@@ -402,6 +399,16 @@ impl Reports {
         state.queues = report::Reports::restore(series, limits, found.forgotten, found.entries);
         (state.series, state.readied, state.trust) = (series, false, Trust::Good);
         Ok(())
+    }
+}
+
+impl State {
+    /// Tells of the statuses that waited before, and do not any more.
+    fn tell_done(&self, before: Vec<String>) {
+        let waits = |key: &String| self.queues.waits(Queue::Statuses, key);
+        for key in before.iter().filter(|key| !waits(key)) {
+            self.listeners.iter().for_each(|listener| listener(key));
+        }
     }
 }
 

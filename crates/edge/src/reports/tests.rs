@@ -262,6 +262,24 @@ async fn what_the_disk_refused_is_not_sent_and_the_rest_is() {
 }
 
 #[tokio::test]
+async fn who_waits_for_an_object_hears_though_a_write_of_it_was_refused_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = keep(folder.path());
+    let reports = opened(&keep);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    reports.listen(move |key| hears.lock().push(key.to_owned()));
+    told(&reports, [status("p", "1")]).await;
+    let sent = session(&reports, &[]);
+    // The ack comes while the disk is asked to take something newer, which it does not.
+    reports.state_push(&status("p", "2"));
+    reports.reported(ack(&sent[0]));
+    assert!(heard.lock().is_empty());
+    reports.reload();
+    assert_eq!(*heard.lock(), ["pod/default/p/u"]);
+}
+
+#[tokio::test]
 async fn a_session_goes_on_after_a_write_that_the_disk_refused() {
     let disk = LossyDisk::default();
     let reports = opened(&on(&disk));
