@@ -331,7 +331,7 @@ fn is_kept_out(why: &NotPassed) -> bool {
 }
 
 /// Where the leases of nodes are.
-const LEASES: &str = "kube-node-lease";
+pub(super) const LEASES: &str = "kube-node-lease";
 
 fn request(entrusted: &Entrusted) -> Request<Full<Bytes>> {
     let body = Full::new(entrusted.body.clone());
