@@ -366,13 +366,19 @@ impl Reports {
         state.tell_done(before);
     }
 
+    /// Forgets what the hub has of one queue. If there is more, its turn comes: acks that follow
+    /// each other while much is sent must not keep clients waiting who write.
     async fn forget(&self) -> Result<(), Refusal> {
-        while let Some(forget) = self.to_forget() {
+        if let Some(forget) = self.to_forget() {
             disk::forget(&self.0.keep, forget).await?;
             let mut state = self.0.state.lock();
             // There may be more of the queue by now.
             if state.forget.get(&forget.queue) == Some(&forget.upto) {
                 state.forget.remove(&forget.queue);
+            }
+            if !state.forget.is_empty() {
+                self.0.forgets.notify_one();
+                return Ok(());
             }
         }
         let trust = self.0.state.lock().trust;

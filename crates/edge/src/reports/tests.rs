@@ -152,6 +152,22 @@ async fn what_the_hub_has_is_forgotten_for_good_and_its_numbers_are_not() {
 }
 
 #[tokio::test]
+async fn one_queue_is_forgotten_at_a_time_and_the_next_has_its_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = keep(folder.path());
+    let reports = opened(&keep);
+    told(&reports, [event("a"), status("p", "1")]).await;
+    let sent = session(&reports, &[]);
+    sent.iter().for_each(|report| reports.reported(ack(report)));
+    for left in [1, 0] {
+        // Somebody says that there is something to forget.
+        reports.0.forgets.notified().await;
+        reports.forget().await.unwrap();
+        assert_eq!(disk::read(keep.reader()).entries.len(), left);
+    }
+}
+
+#[tokio::test]
 async fn a_status_that_the_hub_has_does_not_wait_after_a_crash() {
     let disk = LossyDisk::default();
     let keep = on(&disk);
