@@ -1,17 +1,17 @@
 //! What lies over a store: what it shows, for how long, and after a restart.
 
+mod link; // what is written here though there is a link
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use host::clock::Hands;
-use host::{Clock, Tasks, Times};
-use kubeapi::catalog::Catalog;
+use host::{Clock, Tasks};
 use kubeapi::read::Overlay as _;
 use kubeapi::read::encode::Encoder;
 use kubeapi::read::options::WatchOptions;
 use kubeapi::read::watch::{self, Begun as Watched, Surroundings, Turn};
-use kubeapi::request::{Form, Query, Target};
-use kubeapi::serve::{Entrusted, Seen};
+use kubeapi::request::{Form, Query};
 use kubeapi::table::Include;
 use kubeapi::write::patch::Patch;
 use object::select::Selector;
@@ -25,7 +25,6 @@ use wire::inbox::{Complete, Onto, Piece, Replaced};
 use super::*;
 use crate::keep::{Begun, Stored};
 use crate::reports::{Hub, LIMITS};
-use crate::tunnel::{Answers, REQUESTS_MAX, Tunnel};
 
 struct Node {
     keep: Keep,
@@ -443,35 +442,4 @@ async fn what_changes_nothing_is_not_reported() {
     let answer = node.write(json!({"message": "stored"})).await.unwrap();
     assert!(answer.is_some());
     assert_eq!((node.reports.counts().0, node.shown()), (0, None));
-}
-
-#[tokio::test]
-async fn while_others_have_the_whole_link_a_status_is_written_here() {
-    let mut node = Node::new().await;
-    let crowd = node.tasks.crowd("requests", REQUESTS_MAX);
-    let times = Times::new(node.clock.clone());
-    let tunnel = Tunnel::new(crowd, times.clone(), Arc::default());
-    let none = wire::stream::Limits {
-        streams: 0,
-        ..Default::default()
-    };
-    let board = tunnel::Board::new(wire::stream::Side::Agent, none, || {});
-    tunnel.begin(Some(board.opener()), Answers::Plain);
-    let (name, overlay) = ("n1".parse().unwrap(), node.overlay.clone());
-    let desk = Desk::new(&name, (tunnel, node.reports.clone()), overlay, times);
-    let uri = "/api/v1/namespaces/default/pods/p/status";
-    let Ok(Target::Resource(path)) = Target::parse(uri) else {
-        panic!("{uri}");
-    };
-    let request = http::Request::patch(uri).header("content-type", "application/merge-patch+json");
-    let entrusted = Entrusted {
-        head: request.body(()).unwrap().into_parts().0,
-        path,
-        kind: Catalog::new().find("", "v1", "pods").unwrap(),
-        body: Bytes::from_static(br#"{"status":{"message":"here"}}"#),
-    };
-    let seen = desk.see_to(entrusted).await.unwrap();
-    assert!(matches!(seen, Seen::Object(200, _)));
-    assert_eq!(node.shown().unwrap()["status"]["message"], "here");
-    assert_eq!(node.reports.counts().0, 1);
 }
