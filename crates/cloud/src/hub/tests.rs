@@ -171,6 +171,47 @@ fn what_a_node_asks_for_is_given_once_its_pods_are_known() {
     assert!(hub.wanted("n").contains_key(&widgets()));
 }
 
+#[test]
+fn what_a_node_asked_for_is_forgotten_when_it_is_deleted_and_has_no_session() {
+    let (hub, nodes) = (hub_of_rules(), Resource::new("", "nodes"));
+    let node = |name: &str| {
+        let text = format!(
+            r#"{{"metadata":{{"name":"{name}","uid":"u","resourceVersion":"5"}},"kind":"Node"}}"#
+        );
+        Object::parse(&nodes, text.into(), &[]).unwrap()
+    };
+    let inputs = hub.resources().0.into_iter();
+    let others = inputs.filter(|it| *it != pods() && *it != nodes && !is_of_rules(it));
+    others.for_each(|resource| hub.serves(&resource, false));
+    list(&hub, &pods(), &[pod("one", 5)], 100);
+    list(&hub, &nodes, &[node("n")], 100);
+    let asks = || {
+        let (resource, range) = (widgets(), Range::Namespace("a".into()));
+        hub.ask_for(&"n".into(), vec![Wanted { resource, range }]);
+    };
+    let asked = || hub.wishes.nodes().contains(&"n".into());
+    asks();
+    hub.forget_wishes(&"n".into());
+    assert!(asked(), "it is there");
+    hub.sessions().begin(&"n".into(), 1, times_now(&hub));
+    list(&hub, &nodes, &[], 120);
+    assert!(asked(), "it has a session, in which it says so once");
+    hub.sessions().end(&"n".into(), 1);
+    hub.forget_wishes(&"n".into());
+    assert!(
+        !asked()
+            && hub
+                .wanted("n")
+                .get(&widgets())
+                .is_none_or(|it| it.is_empty())
+    );
+    // It is there again, and is deleted while it has none.
+    list(&hub, &nodes, &[node("n")], 130);
+    asks();
+    list(&hub, &nodes, &[], 140);
+    assert!(!asked());
+}
+
 #[tokio::test]
 async fn who_waits_until_everything_is_known_misses_nothing() {
     let times = Times::new(Clock::machine());
