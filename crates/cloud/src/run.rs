@@ -276,7 +276,8 @@ impl Ground {
         let crowd = tasks.crowd("reports", replay::WRITERS_MAX);
         let replay = Arc::clone(self.hub.replay());
         let with = (crowd, self.clock.clone());
-        let writing = replay.run(self.client.clone(), with, self.shutdown.clone());
+        let (client, hub) = (self.client.clone(), Arc::clone(&self.hub));
+        let writing = replay.run(client, with, hub, self.shutdown.clone());
         tasks.add("replay", writing);
     }
 

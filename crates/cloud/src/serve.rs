@@ -204,6 +204,7 @@ where
         hub.owners().lock().ended(node, number);
         hub.register().ended(node, number);
         hub.replay().ended(node, number);
+        hub.forget_wishes(node);
         let wall = hub.times().clock().wall();
         let words = closed.to_string();
         let end = (closed.label(), words.as_str());

@@ -189,6 +189,12 @@ impl Sessions {
             .collect()
     }
 
+    /// Whether a node has the one with this number here.
+    pub fn is(&self, node: &str, number: u64) -> bool {
+        let live = self.live.lock();
+        live.get(node).is_some_and(|live| live.number == number)
+    }
+
     /// Whether a node has one here.
     pub fn has(&self, node: &str) -> bool {
         self.live.lock().contains_key(node)
@@ -229,7 +235,9 @@ mod tests {
             assert!(matches!(begun, Begun::Older { number: 5 }));
         }
         assert!(!first.words().has(Word::Superseded));
+        assert!(sessions.is("n", 5));
         begun(&sessions, 6, 1);
+        assert!(!sessions.is("n", 5) && sessions.is("n", 6));
         assert!(first.words().has(Word::Superseded));
         // The old one says that it is over: the new one stays.
         sessions.end(&node(), 5);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use host::Times;
 use object::{Resource, Scope};
@@ -13,9 +14,14 @@ use wire::session::{Happening, Sender};
 
 use super::{Hub, keep};
 use crate::cache::{Cache, Keep};
-use crate::replay::Receipt;
+use crate::replay::{Receipt, Standing, Witness};
 use crate::talk::Desk;
 use crate::view::NodeName;
+
+/// Reports of a session that was not heard of for so long wait until it is: it is a heartbeat away
+/// at most. It is short, because a node whose link broke soon finds another hub; much shorter, and
+/// what waits its turn behind a few others would have to be heard of again.
+const HEARD_WITHIN: Duration = Duration::from_secs(10);
 
 impl Desk for Hub {
     type Source = Cache;
@@ -108,5 +114,20 @@ impl Desk for Hub {
 
     fn times(&self) -> &Times {
         &self.times
+    }
+}
+
+impl Witness for Hub {
+    /// Leases are renewed all the time.
+    fn works(&self) -> u64 {
+        self.register.counts().written
+    }
+
+    fn standing(&self, node: &NodeName, session: u64) -> Standing {
+        match self.sessions.is(node, session) {
+            true if self.silent_for(node) <= HEARD_WITHIN => Standing::Live,
+            true => Standing::Silent,
+            false => Standing::Over,
+        }
     }
 }

@@ -342,6 +342,9 @@ impl Hub {
                 (None, None) => continue,
             };
             self.heed(&changed);
+            if let Some(gone) = gone.filter(|_| is_nodes(resource)) {
+                self.forget_wishes(&NodeName::from(gone.name.name()));
+            }
             let views = self.views.read();
             for header in [before, after].into_iter().flatten() {
                 self.ring(views.holders(resource, header), word);
@@ -388,6 +391,9 @@ impl Hub {
             self.heed(&changed);
         }
         self.input(resource, Input::Complete);
+        if is_nodes(resource) {
+            self.forget_wishes_of_the_gone();
+        }
         self.sessions.ring_all(Word::View);
         self.learned.notify_waiters();
     }
@@ -453,6 +459,10 @@ impl Hub {
             }
         }
     }
+}
+
+fn is_nodes(resource: &Resource) -> bool {
+    (resource.group(), resource.plural()) == ("", "nodes")
 }
 
 /// Whether its objects say who may what.

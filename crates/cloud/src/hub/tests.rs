@@ -2,10 +2,13 @@
 
 use host::Clock;
 use object::{Change, Object, Range, Version};
+use wire::frame::{Class, Weight};
 use wire::report::statement::Wanted;
 
 use super::*;
+use crate::ledger::Began;
 use crate::papers::Effective;
+use crate::replay::{Standing, Witness as _};
 use crate::sessions::{Begun, Bell};
 use crate::talk::Desk as _;
 
@@ -49,6 +52,33 @@ fn hub(all: &[Object], named: &[Object]) -> (Hub, Arc<Bell>) {
         panic!("the first session is the node's");
     };
     (hub, bell)
+}
+
+#[test]
+fn what_a_session_said_is_written_while_it_is_the_nodes_and_was_just_heard_of() {
+    let (clock, hands) = Clock::manual("2026-11-16T10:00:00Z".parse().unwrap());
+    let times = Times::new(clock.clone());
+    let (hub, _) = Hub::new(times, Policy::default(), 1, Limits::default());
+    let node: NodeName = "n".into();
+    hub.sessions().begin(&node, 4, times_now(&hub));
+    let began = Began {
+        number: 4,
+        at: times_now(&hub),
+        remote: "".into(),
+        transport: "tcp",
+        program: "".into(),
+    };
+    hub.ledger().began(&node, began, clock.wall());
+    assert_eq!(hub.standing(&node, 4), Standing::Live);
+    assert_eq!(hub.standing(&node, 3), Standing::Over);
+    hands.advance(Duration::from_secs(11));
+    assert_eq!(hub.standing(&node, 4), Standing::Silent);
+    let mut weight = Weight::default();
+    weight.add(Class::Control, 1);
+    hub.carried(&node, weight, Weight::default());
+    assert_eq!(hub.standing(&node, 4), Standing::Live);
+    hub.sessions().begin(&node, 5, times_now(&hub));
+    assert_eq!(hub.standing(&node, 4), Standing::Over);
 }
 
 fn times_now(hub: &Hub) -> Duration {
@@ -139,6 +169,47 @@ fn what_a_node_asks_for_is_given_once_its_pods_are_known() {
     assert!(!hub.wanted("n").contains_key(&widgets()));
     list(&hub, &pods(), &[pod("one", 5)], 100);
     assert!(hub.wanted("n").contains_key(&widgets()));
+}
+
+#[test]
+fn what_a_node_asked_for_is_forgotten_when_it_is_deleted_and_has_no_session() {
+    let (hub, nodes) = (hub_of_rules(), Resource::new("", "nodes"));
+    let node = |name: &str| {
+        let text = format!(
+            r#"{{"metadata":{{"name":"{name}","uid":"u","resourceVersion":"5"}},"kind":"Node"}}"#
+        );
+        Object::parse(&nodes, text.into(), &[]).unwrap()
+    };
+    let inputs = hub.resources().0.into_iter();
+    let others = inputs.filter(|it| *it != pods() && *it != nodes && !is_of_rules(it));
+    others.for_each(|resource| hub.serves(&resource, false));
+    list(&hub, &pods(), &[pod("one", 5)], 100);
+    list(&hub, &nodes, &[node("n")], 100);
+    let asks = || {
+        let (resource, range) = (widgets(), Range::Namespace("a".into()));
+        hub.ask_for(&"n".into(), vec![Wanted { resource, range }]);
+    };
+    let asked = || hub.wishes.nodes().contains(&"n".into());
+    asks();
+    hub.forget_wishes(&"n".into());
+    assert!(asked(), "it is there");
+    hub.sessions().begin(&"n".into(), 1, times_now(&hub));
+    list(&hub, &nodes, &[], 120);
+    assert!(asked(), "it has a session, in which it says so once");
+    hub.sessions().end(&"n".into(), 1);
+    hub.forget_wishes(&"n".into());
+    assert!(
+        !asked()
+            && hub
+                .wanted("n")
+                .get(&widgets())
+                .is_none_or(|it| it.is_empty())
+    );
+    // It is there again, and is deleted while it has none.
+    list(&hub, &nodes, &[node("n")], 130);
+    asks();
+    list(&hub, &nodes, &[], 140);
+    assert!(!asked());
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use object::{Range, Resource};
+use object::{ObjectName, Range, Resource};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use wire::report::statement::Wanted;
@@ -33,6 +33,13 @@ const RESTLESS: [(&str, &str); 3] = [
     ("events.k8s.io", "events"),
     ("coordination.k8s.io", "leases"),
 ];
+
+impl Wishes {
+    /// The nodes that ask for something.
+    pub(super) fn nodes(&self) -> Vec<NodeName> {
+        self.asked.lock().keys().cloned().collect()
+    }
+}
 
 impl Hub {
     /// Clients on a node ask for these, and for nothing else any more.
@@ -75,10 +82,35 @@ impl Hub {
         }
     }
 
+    /// Forgets what a node asks for that the cluster does not have any more. While it has a
+    /// session, it says so once: that must not be forgotten.
+    pub fn forget_wishes(&self, node: &NodeName) {
+        let (nodes, name) = (Resource::new("", "nodes"), ObjectName::new("", node));
+        let is_there = self.cache.read().has(&nodes, &name);
+        if is_there || self.sessions.has(node) || !self.inputs_are_known() {
+            return;
+        }
+        let granting = self.wishes.granting.lock();
+        if self.wishes.asked.lock().remove(node).is_none() {
+            return;
+        }
+        let (changed, _) = self.views.write().grant(node, &BTreeMap::new());
+        drop(granting);
+        if !changed.is_empty() {
+            self.heed(&changed);
+        }
+    }
+
+    /// The same for all that are not there after a list.
+    pub(super) fn forget_wishes_of_the_gone(&self) {
+        for node in self.wishes.nodes() {
+            self.forget_wishes(&node);
+        }
+    }
+
     /// Who may what has changed: every node that asks for something is looked at again.
     pub fn grant_all(&self) {
-        let nodes: Vec<NodeName> = self.wishes.asked.lock().keys().cloned().collect();
-        for node in nodes {
+        for node in self.wishes.nodes() {
             self.grant(&node);
         }
     }

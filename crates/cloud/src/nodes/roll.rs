@@ -123,6 +123,10 @@ impl Roll {
     /// The agent of a node says whether a kubelet lives there. It says so in each session anew.
     pub fn kubelet(&mut self, node: &NodeName, number: u64, pulse: Pulse, now: Duration) {
         let entry = self.entries.get_mut(node);
+        if entry.as_ref().is_some_and(|entry| entry.number > number) {
+            // It was on its way when the next session began, and that says so itself.
+            return;
+        }
         let entry = entry.filter(|entry| entry.number == number);
         match (entry, pulse) {
             (Some(entry), Pulse::Stopped) if entry.machine.is_none() => self.remove(node),

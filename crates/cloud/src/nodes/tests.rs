@@ -263,6 +263,21 @@ fn the_lease_of_a_kubelet_is_renewed_while_it_lives_and_its_node_is_left_alone()
 }
 
 #[test]
+fn a_late_word_of_an_older_session_changes_nothing_of_the_newer_one() {
+    let (mut roll, node) = begun(Leases::On);
+    roll.began(&node, 2, Machine::default(), Duration::ZERO);
+    roll.kubelet(&node, 1, Pulse::Alive, Duration::ZERO);
+    // The newer one is still there: its machine is known, and its end ends it.
+    let task = step(&mut roll, &is(Registered::Missing), Duration::ZERO);
+    assert_eq!(
+        (task.number, task.step),
+        (2, Step::Register(Machine::default()))
+    );
+    roll.ended(&node, 2);
+    assert!(roll.is_empty());
+}
+
+#[test]
 fn what_an_older_session_said_of_a_kubelet_goes_with_it() {
     let (mut roll, node) = (Roll::new(Leases::On), NodeName::from("n"));
     roll.kubelet(&node, 1, Pulse::Alive, Duration::ZERO);

@@ -3,8 +3,9 @@
 //! The reports of a queue of a node are written one after the other; those of different queues and
 //! nodes side by side, a bounded number at once. Each is acked when it is in the cluster, or when
 //! it never will be: because the object is gone, or another one has its name, or the node may not.
-//! What may work later is tried again, and what follows in its queue waits for it; nobody else
-//! does.
+//! What may work later is tried again. Statuses of other objects do not wait for it meanwhile;
+//! events do, for each of them counts. What the cluster fails at for long while it does other
+//! things is given up.
 
 mod write; // a statement -> a request of the node
 mod lanes; // whose turn it is
@@ -22,12 +23,12 @@ use host::{Clock, Crowd, Shutdown};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tracing::{debug, warn};
-use wire::frame::{Queue, Report, Reported};
+use wire::frame::{Form, Queue, Report, Reported};
 use wire::report::Statement;
 
 use crate::cluster::Client;
 use crate::sessions::{Bell, NodeName, Word};
-use lanes::{Full, Lanes};
+use lanes::{AGAIN_MIN, Full, Lanes, Left, Load, Moment, Ticket};
 use write::Outcome;
 
 /// Queues of nodes whose reports are written at once. Others wait.
@@ -49,6 +50,27 @@ type Way = (NodeName, Queue);
 struct Item {
     statement: Statement,
     receipt: Receipt,
+}
+
+/// What is known beside the reports.
+pub trait Witness: Send + Sync + 'static {
+    /// How often the cluster did something else for this hub so far.
+    fn works(&self) -> u64;
+
+    /// Whether a session of a node is still its session.
+    fn standing(&self, node: &NodeName, session: u64) -> Standing;
+}
+
+/// Whether what a session said may be written. The node says it again to the next hub that it
+/// finds, and something newer after it: what was said here must not come over that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It may.
+    Live,
+    /// The node was not heard of for a while. It may be elsewhere by now.
+    Silent,
+    /// The session is over.
+    Over,
 }
 
 /// Where a session learns that a report is done.
@@ -91,10 +113,15 @@ impl Replay {
         session: u64,
         (statement, receipt): (Statement, Receipt),
     ) -> Result<(), Full> {
-        let bytes = weight(&statement);
-        let way = (Arc::clone(node), statement.queue());
-        let item = Item { statement, receipt };
-        self.lanes.lock().push(&way, session, (item, bytes))?;
+        let (bytes, queue) = (weight(&statement), statement.queue());
+        let name = match queue.form() {
+            Some(Form::NewestWins) => statement.key(),
+            // Each counts, so they are written one after the other.
+            Some(Form::AppendOnly) | None => String::new(),
+        };
+        let (way, item) = ((Arc::clone(node), queue), Item { statement, receipt });
+        let load = Load { item, name, bytes };
+        self.lanes.lock().push(&way, session, load)?;
         self.woken.notify_one();
         Ok(())
     }
@@ -133,6 +160,7 @@ impl Replay {
         self: Arc<Self>,
         client: Client,
         (crowd, clock): (Crowd, Clock),
+        witness: Arc<impl Witness>,
         shutdown: Shutdown,
     ) -> Result<(), Infallible> {
         let writing = async {
@@ -148,8 +176,10 @@ impl Replay {
                     continue;
                 };
                 let (replay, client) = (Arc::clone(&self), client.clone());
-                let clock = clock.clone();
-                place.spawn(async move { replay.write_all(&way, &client, &clock).await });
+                let (clock, witness) = (clock.clone(), Arc::clone(&witness));
+                place.spawn(async move {
+                    replay.write_all(&way, &client, &clock, &*witness).await;
+                });
             }
         };
         tokio::select! {
@@ -172,36 +202,93 @@ impl Replay {
     }
 
     /// Writes what a node has to say in a queue, until there is nothing left or it has to wait.
-    async fn write_all(&self, way: &Way, client: &Client, clock: &Clock) {
+    async fn write_all(&self, way: &Way, client: &Client, clock: &Clock, witness: &impl Witness) {
         let (node, _) = way;
         loop {
-            let first = self
-                .lanes
-                .lock()
-                .first(way, |item: &Item| item.statement.clone());
-            let Some((statement, session)) = first else {
-                return;
+            let look = |item: &Item| item.statement.clone();
+            let first = self.lanes.lock().first(way, clock.now(), look);
+            let Some((statement, ticket)) = first else {
+                // What is set aside has to be waited for.
+                return self.woken.notify_one();
             };
-            let outcome = write::write(client, node, &statement).await;
-            self.count(&outcome);
-            match outcome {
-                Outcome::Done => {}
-                Outcome::Dropped(why) => {
-                    let about = write::about(&statement);
-                    warn!(%node, about, why, "what the node reported was not written: dropped");
-                }
-                Outcome::Again { after, why } => {
-                    debug!(%node, why, "what a node reported is written later");
-                    self.lanes.lock().rest(way, after, clock.now());
+            match witness.standing(node, ticket.session) {
+                Standing::Live => {}
+                Standing::Silent => {
+                    let soon = Some(AGAIN_MIN);
+                    self.lanes.lock().rest(way, soon, clock.now());
                     return self.woken.notify_one();
                 }
+                Standing::Over => {
+                    self.lanes.lock().ended(way, ticket.session);
+                    continue;
+                }
             }
-            let done = self.lanes.lock().pop(way, session);
-            if let Some(item) = done {
-                item.receipt.sign();
+            let outcome = write::write(client, node, &statement).await;
+            let works = witness.works().saturating_add(self.works());
+            let at = Moment {
+                now: clock.now(),
+                works,
+            };
+            if self.heed(way, (&statement, ticket), outcome, at) == Goes::Later {
+                return self.woken.notify_one();
             }
         }
     }
+
+    /// Sees to what became of a statement.
+    fn heed(
+        &self,
+        way: &Way,
+        (statement, ticket): (&Statement, Ticket),
+        outcome: Outcome,
+        at: Moment,
+    ) -> Goes {
+        let ((node, _), about) = (way, write::about(statement));
+        self.count(&outcome);
+        let done = match outcome {
+            Outcome::Done => self.lanes.lock().pop(way, ticket),
+            Outcome::Dropped(why) => {
+                warn!(%node, about, why, "what the node reported was not written: dropped");
+                self.lanes.lock().pop(way, ticket)
+            }
+            Outcome::Again { after, why } => {
+                debug!(%node, why, "what a node reported is written later");
+                self.lanes.lock().rest(way, after, at.now);
+                return Goes::Later;
+            }
+            Outcome::Aside { doubt, after, why } => {
+                debug!(%node, about, why, "what a node reported is written later");
+                let why_not = (doubt, after);
+                let left = self.lanes.lock().set_aside(way, ticket, why_not, at);
+                match left {
+                    Left::Aside | Left::Gone => return Goes::On,
+                    Left::Resting => return Goes::Later,
+                    Left::GivenUp(item) => {
+                        warn!(%node, about, why, "the cluster never took a report: dropped");
+                        self.count(&Outcome::Dropped(why));
+                        Some(item)
+                    }
+                }
+            }
+        };
+        if let Some(item) = done {
+            item.receipt.sign();
+        }
+        Goes::On
+    }
+
+    /// How often the cluster took a report.
+    fn works(&self) -> u64 {
+        let [written, ..] = &self.counts;
+        written.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether a queue goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Goes {
+    On,
+    Later,
 }
 
 /// Bytes that a statement takes, about.

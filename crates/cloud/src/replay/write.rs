@@ -12,10 +12,13 @@ use serde_json::{Map, Value};
 use wire::report::Statement;
 use wire::report::statement::{About, Act, EventApi};
 
+use super::lanes::Doubt;
 use crate::cluster::{Client, ContentType, Error};
 
 /// Times that a status is written again because somebody else was faster.
 const TRIES: usize = 5;
+/// How the refusal ends of something new in a namespace that is being deleted.
+const TERMINATED: &str = "because it is being terminated";
 
 /// What became of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +27,17 @@ pub(super) enum Outcome {
     Done,
     /// It never will be, for this reason.
     Dropped(String),
-    /// It may work later.
+    /// The cluster cannot be asked now, whatever the statement is.
     Again {
+        /// When, if the cluster says so.
+        after: Option<Duration>,
+        /// Why it did not work now.
+        why: String,
+    },
+    /// The cluster did not take this one, and may later.
+    Aside {
+        /// In which way.
+        doubt: Doubt,
         /// When, if the cluster says so.
         after: Option<Duration>,
         /// Why it did not work now.
@@ -40,7 +52,7 @@ impl Outcome {
         match self {
             Self::Done => Self::LABELS[0],
             Self::Dropped(_) => Self::LABELS[1],
-            Self::Again { .. } => Self::LABELS[2],
+            Self::Again { .. } | Self::Aside { .. } => Self::LABELS[2],
         }
     }
 }
@@ -92,7 +104,8 @@ pub(super) async fn write(client: &Client, node: &str, statement: &Statement) ->
             Err(error) => return outcome(&error),
         }
     }
-    Outcome::Again {
+    Outcome::Aside {
+        doubt: Doubt::Failed,
         after: None,
         why: "somebody else writes all the time".to_owned(),
     }
@@ -120,22 +133,27 @@ struct Metadata {
 }
 
 /// What an answer means that says no.
-fn outcome(error: &Error) -> Outcome {
-    let Some(status) = error.status() else {
-        return Outcome::Again {
-            after: None,
-            why: host::chain(error),
-        };
+pub(super) fn outcome(error: &Error) -> Outcome {
+    let why = host::chain(error);
+    let aside = |doubt, after, why| Outcome::Aside { doubt, after, why };
+    let status = match error {
+        Error::Refused(status) => status,
+        Error::Unreachable { .. } | Error::NotSent { .. } | Error::Config(_) => {
+            return Outcome::Again { after: None, why };
+        }
+        Error::Malformed(_) | Error::TooLarge { .. } | Error::BadRequest(_) => {
+            return aside(Doubt::Failed, None, why);
+        }
     };
+    let (after, why) = (status.retry_after, status.to_string());
     match status.code {
         // Our own credentials may be renewed; who asks too much comes later.
-        401 | 408 | 429 => {}
-        400..=499 => return Outcome::Dropped(status.to_string()),
-        _ => {}
-    }
-    Outcome::Again {
-        after: status.retry_after,
-        why: status.to_string(),
+        401 | 408 | 429 => Outcome::Again { after, why },
+        // Nothing more is made in a namespace that goes, so there is nothing to wait for.
+        403 if status.message.ends_with(TERMINATED) => Outcome::Dropped(why),
+        403 => aside(Doubt::Forbidden, after, why),
+        400..=499 => Outcome::Dropped(why),
+        _ => aside(Doubt::Failed, after, why),
     }
 }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cloud::replay::{Done, Receipt, Replay, WRITERS_MAX};
-use cloud::sessions::Bell;
+use cloud::replay::{Done, Receipt, Replay, Standing, WRITERS_MAX, Witness};
+use cloud::sessions::{Bell, NodeName};
+use host::clock::Hands;
 use host::{Clock, Shutdown, Tasks};
 use serde_json::{Value, json};
 use wire::frame::Report;
@@ -17,9 +18,26 @@ use crate::stage::Stage;
 struct Post {
     stage: Stage,
     replay: Arc<Replay>,
+    hands: Hands,
     bell: Arc<Bell>,
     done: Done,
     _tasks: Tasks,
+}
+
+/// A hub that does nothing else, and knows of the first session of a node alone.
+struct Alone;
+
+impl Witness for Alone {
+    fn works(&self) -> u64 {
+        0
+    }
+
+    fn standing(&self, _: &NodeName, session: u64) -> Standing {
+        match session {
+            1 => Standing::Live,
+            _ => Standing::Over,
+        }
+    }
 }
 
 impl Post {
@@ -29,19 +47,22 @@ impl Post {
         let replay = Arc::new(Replay::default());
         let crowd = tasks.crowd("reports", WRITERS_MAX);
         let (client, shutdown) = (stage.client.clone(), tasks.shutdown().clone());
-        let with = (crowd, Clock::machine());
-        tasks.add("replay", Arc::clone(&replay).run(client, with, shutdown));
+        let (clock, hands) = Clock::manual("2026-11-16T10:00:00Z".parse().unwrap());
+        let (with, hub) = ((crowd, clock), Arc::new(Alone));
+        let writing = Arc::clone(&replay).run(client, with, hub, shutdown);
+        tasks.add("replay", writing);
         Self {
             stage,
             replay,
+            hands,
             bell: Arc::default(),
             done: Done::default(),
             _tasks: tasks,
         }
     }
 
-    /// Reports something as this node, and waits until it is done.
-    async fn say(&self, node: &str, statement: Statement) {
+    /// Reports something in a session of this node.
+    fn hand_in(&self, node: &str, session: u64, statement: Statement) {
         let report = Report {
             queue: statement.queue(),
             series: 1,
@@ -50,10 +71,23 @@ impl Post {
             bytes: statement.encode(),
         };
         let receipt = Receipt::new(&report, &self.done, &self.bell);
-        self.replay
-            .take(&node.into(), 1, (statement, receipt))
-            .unwrap();
-        let rung = tokio::time::timeout(Duration::from_secs(20), self.bell.rung());
+        let said = (statement, receipt);
+        self.replay.take(&node.into(), session, said).unwrap();
+    }
+
+    /// Reports something as this node, and waits until it is done, however long that takes.
+    async fn say(&self, node: &str, statement: Statement) {
+        self.hand_in(node, 1, statement);
+        let done = async {
+            let mut passes = tokio::time::interval(Duration::from_millis(50));
+            loop {
+                tokio::select! {
+                    () = self.bell.rung() => return,
+                    _ = passes.tick() => self.hands.advance(Duration::from_secs(60)),
+                }
+            }
+        };
+        let rung = tokio::time::timeout(Duration::from_secs(20), done);
         rung.await.expect("it is done in time");
         assert_eq!(std::mem::take(&mut *self.done.lock()).len(), 1);
     }
@@ -111,6 +145,23 @@ async fn a_status_reaches_the_pod_that_was_meant_and_no_other() {
     );
     let outcomes = post.replay.outcomes();
     assert_eq!((outcomes["written"], outcomes["dropped"]), (1, 3));
+    // What a node may not, it might have been about to be allowed.
+    assert_eq!(outcomes["retried"], 8);
+}
+
+#[tokio::test]
+async fn what_a_session_said_that_is_over_is_left_to_the_next() {
+    let post = Post::open().await;
+    let made = post.make(PODS, pod("mine", "n1")).await;
+    let uid = made["metadata"]["uid"].as_str().unwrap();
+    post.hand_in("n1", 2, status("mine", uid, "old"));
+    // Another node's report is written after it.
+    let other = post.make(PODS, pod("other", "n2")).await;
+    let its = other["metadata"]["uid"].as_str().unwrap();
+    post.say("n2", status("other", its, "said")).await;
+    let mine = post.get(&format!("{PODS}/mine")).await;
+    assert_eq!(mine["status"]["message"], Value::Null);
+    assert_eq!(post.replay.outcomes()["written"], 1);
 }
 
 #[tokio::test]

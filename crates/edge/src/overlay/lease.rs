@@ -9,6 +9,7 @@ use std::time::Duration;
 use kubeapi::Status;
 use kubeapi::catalog::Kind;
 use kubeapi::write::patch::Patch;
+use kubeapi::write::{Target, meta};
 use serde_json::{Value, json};
 use wire::report::statement::Pulse;
 
@@ -74,10 +75,11 @@ impl Lease {
     ) -> Option<Result<&Value, Status>> {
         let there = self.object.clone()?;
         let schema = kind.schema.as_ref().map(|schema| schema.schema());
-        Some(match patch.applied_to(there, schema) {
-            Ok(object) => self.update(object, kind, now),
-            Err(refused) => Err(refused),
-        })
+        let name = text(&there["metadata"], "name").to_owned();
+        let object = patch.applied_to(there, schema);
+        // A patch can make anything of a lease.
+        let checked = object.and_then(|object| still(kind, &name, object));
+        Some(checked.and_then(|object| self.update(object, kind, now)))
     }
 
     /// Whether the kubelet lives.
@@ -103,6 +105,24 @@ impl Lease {
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         self.object.insert(object)
     }
+}
+
+/// What a patch made of a lease, if that is still the lease.
+fn still(kind: &Kind, name: &str, mut object: Value) -> Result<Value, Status> {
+    if !object.is_object() || !object["metadata"].is_object() {
+        return Err(Status::bad_request(
+            "a lease must be an object with metadata",
+        ));
+    }
+    let namespace = super::desk::LEASES;
+    let target = Target {
+        kind,
+        namespace,
+        name,
+    };
+    meta::check_kind(&target, &object)?;
+    meta::settle_name(&target, &mut object)?;
+    Ok(object)
 }
 
 #[cfg(test)]
@@ -140,6 +160,31 @@ mod tests {
         assert_eq!(stale.code, 409);
         let twice = own.create(lease(""), &kind, seconds(9)).unwrap_err();
         assert_eq!(twice.code, 409);
+    }
+
+    #[test]
+    fn a_patch_that_makes_something_else_of_a_lease_is_refused_and_changes_nothing() {
+        let (mut own, kind) = (Lease::default(), kind());
+        own.create(lease(""), &kind, seconds(0)).unwrap();
+        let before = own.get().cloned();
+        let json = "application/json-patch+json";
+        for change in [
+            r#"{"op":"replace","path":"","value":[]}"#,
+            r#"{"op":"replace","path":"","value":7}"#,
+            r#"{"op":"replace","path":"","value":null}"#,
+            r#"{"op":"replace","path":"/metadata","value":[]}"#,
+            r#"{"op":"replace","path":"/metadata/name","value":"another"}"#,
+            r#"{"op":"add","path":"/kind","value":"Pod"}"#,
+        ] {
+            let patch = format!("[{change}]");
+            let Ok(patch) = Patch::parse(&kind, json, patch.as_bytes()) else {
+                panic!("{change}");
+            };
+            let refused = own.patch(&patch, &kind, seconds(50)).unwrap().unwrap_err();
+            assert!([400, 422].contains(&refused.code), "{change}: {refused:?}");
+        }
+        assert_eq!(own.get().cloned(), before);
+        assert_eq!(own.pulse(seconds(50)), Pulse::Stopped);
     }
 
     #[test]

@@ -224,8 +224,10 @@ impl Overlay {
     fn stored(&self, (resource, name): &Place) -> Result<Option<(Value, Version)>, Status> {
         let reader = self.0.keep.reader();
         let unreadable = |_| Status::internal("an object could not be read from the store");
+        // The version comes first: what is read after it is never older than that.
+        let at = reader.version(resource);
         let object = reader.object(resource, name).map_err(unreadable)?;
-        let (Some(object), Some(at)) = (object, reader.version(resource)) else {
+        let (Some(object), Some(at)) = (object, at) else {
             return Ok(None);
         };
         let value = serde_json::from_slice(&object.bytes);
@@ -303,15 +305,18 @@ impl Overlay {
 
     /// Whether something is still to lie over an object, and who sees it go.
     fn fate(&self, place: &Place, entry: &Entry, now: Instant) -> Fate {
+        // What waits to be reported is folded into what is written next: without it that would be
+        // reported in its place. Also where the object cannot be read now, or another one has its
+        // name.
+        let Some((version, since)) = &entry.settled else {
+            return Fate::Stays;
+        };
         let Ok(Some((stored, _))) = self.stored(place) else {
             return Fate::GoesUnseen;
         };
         if uid(&entry.about) != text(&stored["metadata"], "uid") {
             return Fate::GoesUnseen;
         }
-        let Some((version, since)) = &entry.settled else {
-            return Fate::Stays;
-        };
         let shown = fold::shown(self.kind(&entry.about), stored.clone(), &entry.patch);
         if shown.is_ok_and(|shown| shown == stored) {
             return Fate::GoesUnseen;
@@ -390,6 +395,16 @@ impl read::Overlay for Overlay {
             && state
                 .entries
                 .contains_key(&(resource.clone(), name.clone()))
+    }
+
+    fn waits(&self, resource: &Resource, name: &ObjectName, bytes: &Bytes) -> bool {
+        let place = (resource.clone(), name.clone());
+        let entry = self.0.state.lock().entries.get(&place).cloned();
+        let Some(entry) = entry.filter(|entry| entry.settled.is_none()) else {
+            return false;
+        };
+        let object: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        uid(&entry.about) == text(&object["metadata"], "uid")
     }
 
     fn changed(&self, resource: &Resource, after: u64) -> Vec<ObjectName> {

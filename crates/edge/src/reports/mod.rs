@@ -270,13 +270,7 @@ impl Reports {
                 state.forget.clear();
             }
         }
-        let done: Vec<String> = before
-            .into_iter()
-            .filter(|key| !state.queues.waits(Queue::Statuses, key))
-            .collect();
-        for key in &done {
-            state.listeners.iter().for_each(|listener| listener(key));
-        }
+        state.tell_done(before);
         drop(state);
         self.0.sends.notify_one();
         self.0.forgets.notify_one();
@@ -365,17 +359,26 @@ impl Reports {
         let (series, limits) = (state.series, self.0.limits);
         let mut queues = report::Reports::restore(series, limits, found.forgotten, found.entries);
         queues.go_on_from(&state.queues);
+        let before = state.queues.status_keys();
         state.queues = queues;
         state.readied = false;
+        // An ack may have come while the disk was asked, for what a refused write was to replace.
+        state.tell_done(before);
     }
 
+    /// Forgets what the hub has of one queue. If there is more, its turn comes: acks that follow
+    /// each other while much is sent must not keep clients waiting who write.
     async fn forget(&self) -> Result<(), Refusal> {
-        while let Some(forget) = self.to_forget() {
+        if let Some(forget) = self.to_forget() {
             disk::forget(&self.0.keep, forget).await?;
             let mut state = self.0.state.lock();
             // There may be more of the queue by now.
             if state.forget.get(&forget.queue) == Some(&forget.upto) {
                 state.forget.remove(&forget.queue);
+            }
+            if !state.forget.is_empty() {
+                self.0.forgets.notify_one();
+                return Ok(());
             }
         }
         let trust = self.0.state.lock().trust;
@@ -402,6 +405,16 @@ impl Reports {
         state.queues = report::Reports::restore(series, limits, found.forgotten, found.entries);
         (state.series, state.readied, state.trust) = (series, false, Trust::Good);
         Ok(())
+    }
+}
+
+impl State {
+    /// Tells of the statuses that waited before, and do not any more.
+    fn tell_done(&self, before: Vec<String>) {
+        let waits = |key: &String| self.queues.waits(Queue::Statuses, key);
+        for key in before.iter().filter(|key| !waits(key)) {
+            self.listeners.iter().for_each(|listener| listener(key));
+        }
     }
 }
 

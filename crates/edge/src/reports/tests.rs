@@ -152,6 +152,22 @@ async fn what_the_hub_has_is_forgotten_for_good_and_its_numbers_are_not() {
 }
 
 #[tokio::test]
+async fn one_queue_is_forgotten_at_a_time_and_the_next_has_its_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = keep(folder.path());
+    let reports = opened(&keep);
+    told(&reports, [event("a"), status("p", "1")]).await;
+    let sent = session(&reports, &[]);
+    sent.iter().for_each(|report| reports.reported(ack(report)));
+    for left in [1, 0] {
+        // Somebody says that there is something to forget.
+        reports.0.forgets.notified().await;
+        reports.forget().await.unwrap();
+        assert_eq!(disk::read(keep.reader()).entries.len(), left);
+    }
+}
+
+#[tokio::test]
 async fn a_status_that_the_hub_has_does_not_wait_after_a_crash() {
     let disk = LossyDisk::default();
     let keep = on(&disk);
@@ -259,6 +275,24 @@ async fn what_the_disk_refused_is_not_sent_and_the_rest_is() {
     assert_eq!(reports.counts().0, 2);
     reports.reload();
     assert_eq!(said(&session(&reports, &[])), [event("a")]);
+}
+
+#[tokio::test]
+async fn who_waits_for_an_object_hears_though_a_write_of_it_was_refused_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = keep(folder.path());
+    let reports = opened(&keep);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    reports.listen(move |key| hears.lock().push(key.to_owned()));
+    told(&reports, [status("p", "1")]).await;
+    let sent = session(&reports, &[]);
+    // The ack comes while the disk is asked to take something newer, which it does not.
+    reports.state_push(&status("p", "2"));
+    reports.reported(ack(&sent[0]));
+    assert!(heard.lock().is_empty());
+    reports.reload();
+    assert_eq!(*heard.lock(), ["pod/default/p/u"]);
 }
 
 #[tokio::test]

@@ -56,8 +56,6 @@ struct State {
     all: BTreeMap<Wanted, Entry>,
     /// What is not asked for any more, and since when: the node may still hold it.
     left: BTreeMap<Wanted, Duration>,
-    /// Whether a hub may know of something.
-    said: bool,
 }
 
 #[derive(Debug)]
@@ -194,14 +192,9 @@ impl Wants {
         if !self.is_told() {
             return Ok(());
         }
-        let wants = {
-            let mut state = self.0.state.lock();
-            if state.all.is_empty() && !state.said {
-                return Ok(());
-            }
-            state.said = true;
-            state.list()
-        };
+        // Also that it is nothing: a hub may remember what was asked for long ago, by a store that
+        // was here before.
+        let wants = self.0.state.lock().list();
         self.0.reports.tell(Statement::Wants(wants)).await
     }
 
@@ -234,7 +227,6 @@ impl State {
         Self {
             all: wants.iter().map(entry).collect(),
             left: BTreeMap::new(),
-            said: !wants.is_empty(),
         }
     }
 

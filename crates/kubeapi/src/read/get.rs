@@ -18,6 +18,35 @@ pub async fn stored(
     path: &ResourcePath,
     query: &Query,
 ) -> Result<Bytes, Status> {
+    wait_for(reader, kind, path, query).await?;
+    find(reader, kind, path)
+}
+
+/// The object as it is shown: where something lies over it, at the version of its resource.
+pub async fn shown(
+    reader: &Reader,
+    kind: &Kind,
+    path: &ResourcePath,
+    query: &Query,
+    overlay: &dyn Overlay,
+) -> Result<Bytes, Status> {
+    wait_for(reader, kind, path, query).await?;
+    let resource = kind.stored_as();
+    // The version comes first: what is read after it may be newer, but never older, than what it
+    // is shown at.
+    let at = reader.version(&resource);
+    let bytes = find(reader, kind, path)?;
+    let shown = at.and_then(|at| overlay.shown(&resource, &name(kind, path), (&bytes, &at)));
+    Ok(shown.unwrap_or(bytes))
+}
+
+/// Waits until what is held is as new as the query asks for.
+async fn wait_for(
+    reader: &Reader,
+    kind: &Kind,
+    path: &ResourcePath,
+    query: &Query,
+) -> Result<(), Status> {
     if query.optional_switch("export") == Some(true) {
         let message = "the export parameter, deprecated since v1.14, is no longer supported";
         return Err(Status::bad_request(message));
@@ -29,20 +58,7 @@ pub async fn stored(
         }
         wait_until(reader, &want, &version).await?;
     }
-    find(reader, kind, path)
-}
-
-/// The object as it is shown: where something lies over it, at the version of its resource.
-pub fn shown(
-    reader: &Reader,
-    kind: &Kind,
-    path: &ResourcePath,
-    (overlay, bytes): (&dyn Overlay, Bytes),
-) -> Bytes {
-    let resource = kind.stored_as();
-    let at = reader.version(&resource);
-    let shown = at.and_then(|at| overlay.shown(&resource, &name(kind, path), (&bytes, &at)));
-    shown.unwrap_or(bytes)
+    Ok(())
 }
 
 /// Whether a get is answered from what is held: what is there is there, and where a scope covers

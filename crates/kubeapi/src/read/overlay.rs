@@ -25,6 +25,9 @@ pub trait Overlay: Send + Sync + 'static {
     /// Whether something lies over an object.
     fn covers(&self, resource: &Resource, name: &ObjectName) -> bool;
 
+    /// Whether something lies over this object that the cluster does not have yet.
+    fn waits(&self, resource: &Resource, name: &ObjectName, bytes: &Bytes) -> bool;
+
     /// Which objects of a resource are shown otherwise than they were after this turn, and not by
     /// a change that a watch is told of anyway.
     fn changed(&self, resource: &Resource, after: u64) -> Vec<ObjectName>;

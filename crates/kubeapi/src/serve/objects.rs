@@ -25,7 +25,7 @@ use crate::protobuf::{self, Expected};
 use crate::read::encode::Encoder;
 use crate::read::options::{Freshness, ListOptions, WatchOptions, get_freshness};
 use crate::read::watch::{Begun, Signal, Surroundings};
-use crate::read::{get, list, question, watch};
+use crate::read::{Overlay, get, list, question, watch};
 use crate::request::{Form, Query, ResourcePath, Shape};
 use crate::table::Include;
 use crate::write::order::{Order, Verb, WrittenBody};
@@ -157,10 +157,20 @@ async fn part(
     }
 }
 
-/// An object as it was written and is not held yet, if it is as new as it is to be. What was
-/// written here without the cluster comes after that.
+/// An object as it was written and is not held yet, if it is as new as it is to be.
 pub(super) fn instead(
     api: &Api,
+    subject: &Subject,
+    path: &ResourcePath,
+    query: &Query,
+) -> Option<Bytes> {
+    as_written(api.overlay().as_deref(), subject, path, query)
+}
+
+/// The same. What was written here without the cluster comes after that; once the cluster has it,
+/// what was written there since is newer, though what lies here is shown until it comes.
+fn as_written(
+    overlay: Option<&dyn Overlay>,
     subject: &Subject,
     path: &ResourcePath,
     query: &Query,
@@ -168,8 +178,7 @@ pub(super) fn instead(
     let (version, bytes) = subject.instead.clone()?;
     let name = get::name(&subject.kind, path);
     let resource = subject.kind.stored_as();
-    let overlay = api.overlay();
-    let over = overlay.is_some_and(|overlay| overlay.covers(&resource, &name));
+    let over = overlay.is_some_and(|overlay| overlay.waits(&resource, &name, &bytes));
     (is_as_new(&version, query) && !over).then_some(bytes)
 }
 
@@ -190,10 +199,10 @@ async fn one(
     path: &ResourcePath,
     query: &Query,
 ) -> Result<Bytes, Status> {
-    let bytes = get::stored(&api.reader, &encoder.kind, path, query).await?;
+    let (reader, kind) = (&api.reader, &encoder.kind);
     let bytes = match api.overlay() {
-        Some(overlay) => get::shown(&api.reader, &encoder.kind, path, (&*overlay, bytes)),
-        None => bytes,
+        Some(overlay) => get::shown(reader, kind, path, query, &*overlay).await?,
+        None => get::stored(reader, kind, path, query).await?,
     };
     encoder.object(&bytes, api.clock.wall())
 }
@@ -332,7 +341,56 @@ pub(super) fn encoder(asked: &Asked, kind: Arc<Kind>) -> Result<Encoder, Status>
 
 #[cfg(test)]
 mod tests {
+    use object::{ObjectName, Resource};
+    use tokio::sync::watch::Receiver;
+
     use super::*;
+    use crate::catalog::Catalog;
+
+    /// Something lies over every object, and the cluster has it or not.
+    struct Lies {
+        waits: bool,
+    }
+
+    impl Overlay for Lies {
+        fn shown(&self, _: &Resource, _: &ObjectName, at: (&Bytes, &Version)) -> Option<Bytes> {
+            Some(at.0.clone())
+        }
+
+        fn covers(&self, _: &Resource, _: &ObjectName) -> bool {
+            true
+        }
+
+        fn waits(&self, _: &Resource, _: &ObjectName, _: &Bytes) -> bool {
+            self.waits
+        }
+
+        fn changed(&self, _: &Resource, _: u64) -> Vec<ObjectName> {
+            Vec::new()
+        }
+
+        fn turns(&self) -> Receiver<u64> {
+            tokio::sync::watch::channel(0).1
+        }
+    }
+
+    #[test]
+    fn what_the_cluster_has_hides_nothing_that_was_written_there_since() {
+        let kind = Catalog::new().find("", "v1", "pods").unwrap();
+        let bytes = Bytes::from_static(b"{}");
+        let subject = Subject {
+            instead: Some(("130".parse().unwrap(), bytes.clone())),
+            ..Subject::held(kind, Extent::Whole)
+        };
+        let uri = "/api/v1/namespaces/default/pods/p";
+        let Ok(crate::request::Target::Resource(path)) = crate::request::Target::parse(uri) else {
+            panic!("{uri}");
+        };
+        let query = Query::parse("").unwrap();
+        let given = |waits| as_written(Some(&Lies { waits }), &subject, &path, &query);
+        assert_eq!(given(false), Some(bytes));
+        assert_eq!(given(true), None);
+    }
 
     #[test]
     fn what_was_written_serves_whoever_knows_nothing_newer() {

@@ -1,16 +1,17 @@
 //! What lies over a store: what it shows, for how long, and after a restart.
 
+mod link; // what is written here though there is a link
+
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use host::clock::Hands;
-use host::{Clock, Tasks, Times};
-use kubeapi::catalog::Catalog;
+use host::{Clock, Tasks};
 use kubeapi::read::Overlay as _;
 use kubeapi::read::encode::Encoder;
 use kubeapi::read::options::WatchOptions;
 use kubeapi::read::watch::{self, Begun as Watched, Surroundings, Turn};
-use kubeapi::request::{Form, Query, Target};
-use kubeapi::serve::{Entrusted, Seen};
+use kubeapi::request::{Form, Query};
 use kubeapi::table::Include;
 use kubeapi::write::patch::Patch;
 use object::select::Selector;
@@ -24,7 +25,6 @@ use wire::inbox::{Complete, Onto, Piece, Replaced};
 use super::*;
 use crate::keep::{Begun, Stored};
 use crate::reports::{Hub, LIMITS};
-use crate::tunnel::{Answers, REQUESTS_MAX, Tunnel};
 
 struct Node {
     keep: Keep,
@@ -254,13 +254,42 @@ async fn a_pod_that_took_the_name_later_has_nothing_over_it() {
         .await
         .unwrap();
     node.hold(&pod("v", 8, "new"), 9).await;
-    assert_eq!(node.shown(), None);
     node.overlay.sweep();
-    assert!(!node.overlay.covers(&pods(), &name()));
-    // What is written of it is its own.
+    assert_eq!(node.shown(), None);
+    // What is written of it is its own, and the old one is reported all the same.
     node.write(json!({"reason": "x"})).await.unwrap();
     assert_eq!(node.shown().unwrap()["status"]["message"], "new");
     assert_eq!(node.reports.counts().0, 2);
+}
+
+#[tokio::test]
+async fn what_waits_for_a_pod_that_is_gone_goes_when_the_cluster_was_told() {
+    let node = Node::new().await;
+    node.write(json!({"message": "here"})).await.unwrap();
+    node.hold(&pod("v", 8, "new"), 9).await;
+    node.acked();
+    node.overlay.sweep();
+    assert!(!node.overlay.covers(&pods(), &name()));
+}
+
+#[tokio::test]
+async fn what_waits_is_reported_whole_though_the_pod_was_not_held_for_a_while() {
+    let node = Node::new().await;
+    node.write(json!({"message": "here"})).await.unwrap();
+    let mut another = pod("w", 8, "");
+    another["metadata"]["name"] = "another".into();
+    node.hold(&another, 9).await;
+    node.overlay.sweep();
+    node.hold(&pod("u", 5, "stored"), 10).await;
+    assert_eq!(node.shown().unwrap()["status"]["message"], "here");
+    node.write(json!({"reason": "more"})).await.unwrap();
+    let statuses = node.reports.waiting_statuses();
+    assert_eq!(statuses.len(), 1);
+    let patch: Value = serde_json::from_slice(&statuses[0].1).unwrap();
+    assert_eq!(
+        patch["status"],
+        json!({"message": "here", "reason": "more"})
+    );
 }
 
 #[tokio::test]
@@ -279,6 +308,20 @@ async fn what_the_cluster_has_lies_there_until_the_object_comes() {
     assert_eq!(node.shown(), None);
     assert_eq!(*node.overlay.turns().borrow(), turn);
     assert_eq!(node.overlay.changed(&pods(), 0), []);
+}
+
+#[tokio::test]
+async fn what_the_cluster_has_does_not_wait_though_it_still_lies_there() {
+    let node = Node::new().await;
+    let waits = |uid| {
+        let bytes = Bytes::from(pod(uid, 8, "").to_string());
+        node.overlay.waits(&pods(), &name(), &bytes)
+    };
+    assert!(!waits("u"));
+    node.write(json!({"message": "here"})).await.unwrap();
+    assert!(waits("u") && !waits("v"));
+    node.acked();
+    assert!(node.overlay.covers(&pods(), &name()) && !waits("u"));
 }
 
 #[tokio::test]
@@ -373,41 +416,30 @@ async fn a_watch_that_goes_on_never_ends_up_at_an_older_version() {
     assert_eq!(watched(&node, later).await, []);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_is_never_read_at_a_version_at_which_it_was_another() {
+    let node = Node::new().await;
+    node.hold(&pod("u", 8, "8"), 8).await;
+    let (overlay, over) = (node.overlay.clone(), Arc::new(AtomicBool::new(false)));
+    let ends = Arc::clone(&over);
+    let looking = tokio::task::spawn_blocking(move || {
+        while !ends.load(Ordering::Relaxed) {
+            let (pod, at) = overlay.stored(&(pods(), name())).unwrap().unwrap();
+            let read: Version = text(&pod["status"], "message").parse().unwrap();
+            assert!(read >= at, "{read} at {at}");
+        }
+    });
+    for at in 9..500 {
+        node.hold(&pod("u", at, &at.to_string()), at).await;
+    }
+    over.store(true, Ordering::Relaxed);
+    looking.await.unwrap();
+}
+
 #[tokio::test]
 async fn what_changes_nothing_is_not_reported() {
     let node = Node::new().await;
     let answer = node.write(json!({"message": "stored"})).await.unwrap();
     assert!(answer.is_some());
     assert_eq!((node.reports.counts().0, node.shown()), (0, None));
-}
-
-#[tokio::test]
-async fn while_others_have_the_whole_link_a_status_is_written_here() {
-    let mut node = Node::new().await;
-    let crowd = node.tasks.crowd("requests", REQUESTS_MAX);
-    let times = Times::new(node.clock.clone());
-    let tunnel = Tunnel::new(crowd, times.clone(), Arc::default());
-    let none = wire::stream::Limits {
-        streams: 0,
-        ..Default::default()
-    };
-    let board = tunnel::Board::new(wire::stream::Side::Agent, none, || {});
-    tunnel.begin(Some(board.opener()), Answers::Plain);
-    let (name, overlay) = ("n1".parse().unwrap(), node.overlay.clone());
-    let desk = Desk::new(&name, (tunnel, node.reports.clone()), overlay, times);
-    let uri = "/api/v1/namespaces/default/pods/p/status";
-    let Ok(Target::Resource(path)) = Target::parse(uri) else {
-        panic!("{uri}");
-    };
-    let request = http::Request::patch(uri).header("content-type", "application/merge-patch+json");
-    let entrusted = Entrusted {
-        head: request.body(()).unwrap().into_parts().0,
-        path,
-        kind: Catalog::new().find("", "v1", "pods").unwrap(),
-        body: Bytes::from_static(br#"{"status":{"message":"here"}}"#),
-    };
-    let seen = desk.see_to(entrusted).await.unwrap();
-    assert!(matches!(seen, Seen::Object(200, _)));
-    assert_eq!(node.shown().unwrap()["status"]["message"], "here");
-    assert_eq!(node.reports.counts().0, 1);
 }
