@@ -240,8 +240,8 @@ impl Watch {
 
     /// Whether a replacement leaves the watcher without a next step.
     fn is_over(&self, event: &Event, replaced: &Replaced) -> bool {
-        // A scope may start or end at a version that was shown already. Who watches all that is held
-        // meets that here; in what he listed it was not.
+        // A scope may start or end at a version that was shown already. Who watches all that is
+        // held meets that here; in what he listed it was not.
         let later = match self.want.extent {
             Extent::Whole => event.version > self.from,
             Extent::Held => event.version >= self.from,

@@ -62,6 +62,21 @@ fn refused(refused: Refused) -> Status {
     }
 }
 
+/// What a watch ends with that is to begin at a version which is not known here any more, or never
+/// was. Whatever else is wrong refuses it.
+fn too_old(why: Refused) -> Result<Status, Status> {
+    match why {
+        Refused::TooOld { asked, floor } => {
+            let message = format!("too old resource version: {asked} ({floor})");
+            Ok(Status::expired(message))
+        }
+        Refused::PassedOver { .. } => Ok(Status::expired(PASSED_OVER)),
+        why => Err(refused(why)),
+    }
+}
+
+const PASSED_OVER: &str = "too old resource version: it is not of this node, which passed it over";
+
 /// What a client is told when an object could not be read.
 fn unreadable(failed: ReadFailed) -> Status {
     match failed {

@@ -15,7 +15,7 @@ use store::{Ahead, At, Ended, Event, Page, Part, Reader, Refused, Row, Step, Wan
 use super::encode::{Bookmark, Encoder, EventKind, error_event};
 use super::options::{Start, WatchOptions};
 use super::overlay::Over;
-use super::{Overlay, refused, unreadable, wait_for};
+use super::{Overlay, PASSED_OVER, refused, too_old, unreadable, wait_for};
 use crate::Status;
 use crate::table::Headings;
 
@@ -126,14 +126,7 @@ pub async fn watch(
     let over = around.overlay.map(|it| Over::new(it, &options.start));
     let watch = match reader.watch(&want, &from) {
         Ok(watch) => watch,
-        Err(Refused::TooOld { asked, floor }) => {
-            let message = format!("too old resource version: {asked} ({floor})");
-            return Ok(Begun::Ended(error_event(&Status::expired(message))));
-        }
-        Err(Refused::PassedOver { .. }) => {
-            return Ok(Begun::Ended(error_event(&ended(Ended::PassedOver))));
-        }
-        Err(why) => return Err(refused(why)),
+        Err(why) => return Ok(Begun::Ended(error_event(&too_old(why)?))),
     };
     let now = around.clock.now();
     let lasting = match options.time {
@@ -489,9 +482,7 @@ fn ended(why: Ended) -> Status {
         Ended::Replaced => {
             Status::expired("too old resource version: what is watched was replaced")
         }
-        Ended::PassedOver => Status::expired(
-            "too old resource version: it is not of this node, which passed it over",
-        ),
+        Ended::PassedOver => Status::expired(PASSED_OVER),
         Ended::Damaged => Status::internal("what is watched is damaged in the store"),
     }
 }

@@ -65,14 +65,19 @@ async fn what_is_awaited_on_the_node_is_not_asked_of_the_cluster() {
             let reply = stage.client.get_as(path, accept).await;
             assert_eq!(reply.status, code, "{path}: {}", reply.text());
         }
-        // It comes while it is waited for, and from a later version on.
+        // It comes while it is waited for, and from a later version on: he is to begin anew. Told
+        // to come again, he would do so with the same version for ever.
         let path = format!("/api/v1/secrets?watch=1&resourceVersion={}", version(&made));
         let secrets = Resource::new("", UNCOVERED);
         let (reply, _) = tokio::join!(account.get(&path), async {
             stage.script.waits.notified().await;
             source.reset(&secrets, Scope::all(), &[]).await
         });
-        assert_eq!(reply.status, 429);
+        let event = reply.json();
+        assert_eq!(
+            (&event["type"], &event["object"]["code"]),
+            (&"ERROR".into(), &410.into())
+        );
         stage.link.store(false, Ordering::Relaxed);
         source.end(&secrets, Scope::all()).await;
         assert_eq!(stage.client.get("/api/v1/secrets").await.status, 503);

@@ -282,8 +282,8 @@ impl Table {
 
     /// Whether somebody can have been shown what there is here up to exactly this version: it is
     /// that of a step, or the source was complete then. What a source left out of a cut, since it
-    /// was made and went within it, is known to those who stood in between elsewhere, and they would
-    /// never be told that it went.
+    /// was made and went within it, is known to those who stood in between elsewhere, and they
+    /// would never be told that it went.
     pub(crate) fn stood_at(&self, version: &Version) -> bool {
         let up_to = self
             .history

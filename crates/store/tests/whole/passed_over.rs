@@ -1,6 +1,6 @@
-//! A client may have its version from the cluster itself. A replica is told only what there is at the
-//! end of a cut: who stands in between, and knows of something that was made and went there, would
-//! never hear that it went.
+//! A client may have its version from the cluster itself. A replica is told only what there is at
+//! the end of a cut: who stands in between, and knows of something that was made and went there,
+//! would never hear that it went.
 
 use std::sync::Arc;
 

@@ -28,8 +28,8 @@ pub use primer::PRIMER;
 
 /// Bytes of which one piece is made, at most.
 pub const PIECE_BYTES_MAX: usize = 32 * 1024;
-/// Bytes of a question that its answer is compared with. Of a longer one only the beginning is: both
-/// ends keep it until the last of the answer.
+/// Bytes of a question that its answer is compared with. Of a longer one only the beginning is:
+/// both ends keep it until the last of the answer.
 pub const QUESTION_BYTES_MAX: usize = 16 * 1024;
 
 /// How a piece goes over the link.

@@ -5,8 +5,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
 use super::*;
 
-/// What the end that answers reads of a question, and the other of the answer, over a way that takes
-/// little at a time.
+/// What the end that answers reads of a question, and the other of the answer, over a way that
+/// takes little at a time.
 async fn carried(
     question: &[Vec<u8>],
     answer: &[Vec<u8>],
