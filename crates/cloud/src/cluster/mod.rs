@@ -18,7 +18,7 @@ mod canonical; // an object's bytes as they came -> as they are kept
 #[cfg(test)]
 mod tests;
 
-pub use canonical::{Unkept, canonical};
+pub use canonical::{Unkept, canonical, gone};
 pub use config::{Config, ConfigError};
 pub use connection::{Client, Windows};
 pub use events::{Event, Events, Patience};

@@ -242,7 +242,12 @@ impl Follower {
             uid: header.uid.clone(),
             version: header.version.clone(),
         };
-        let applied = cache.apply(&self.resource, change);
+        self.went(cache, change)
+    }
+
+    /// The same, of which only the word is known that it went.
+    pub fn went(&mut self, cache: &mut Cache, gone: Change) -> Option<Told> {
+        let applied = cache.apply(&self.resource, gone);
         self.applied(applied)
     }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use host::{Clock, Shutdown, chain};
-use object::{Header, Object, ObjectName, Resource, Version};
+use object::{Change, Object, ObjectName, Resource, Version};
 use parking_lot::RwLock;
 use tokio::sync::watch::Receiver;
 use tracing::{debug, warn};
@@ -29,7 +29,7 @@ pub use backoff::Dice;
 pub use follower::{Act, Failure, Follower};
 
 use crate::cache::{Applied, Cache, Relisted};
-use crate::cluster::{self, Client, Event, Events, Patience, Served, canonical};
+use crate::cluster::{self, Client, Event, Events, Patience, Served, canonical, gone};
 
 /// How long a watch lasts at least; it is spread up to twice as long, so that not all end at once.
 const WATCH_TIME_MIN: Duration = Duration::from_secs(290);
@@ -256,7 +256,7 @@ impl Watch {
         for event in read {
             match event {
                 Read::Put(object) => told.extend(follower.put(&mut cache, object)),
-                Read::Delete(header) => told.extend(follower.delete(&mut cache, &header)),
+                Read::Delete(gone) => told.extend(follower.went(&mut cache, gone)),
                 Read::Bookmark(version) => told.extend(follower.bookmark(&mut cache, &version)),
                 Read::LeftOut => follower.passed_over(),
                 Read::Error(status) => ended = Err(cluster::Error::Refused(status)),
@@ -277,9 +277,12 @@ impl Watch {
     fn read(&self, event: Event) -> Read {
         match event {
             Event::Put(bytes) => self.object(&bytes).map_or(Read::LeftOut, Read::Put),
-            Event::Delete(bytes) => match self.object(&bytes) {
-                Some(object) => Read::Delete(object.header),
-                None => Read::LeftOut,
+            Event::Delete(bytes) => match gone(&bytes) {
+                Ok(change) => Read::Delete(change),
+                Err(error) => {
+                    self.left_out(&error);
+                    Read::LeftOut
+                }
             },
             Event::Bookmark(version) => Read::Bookmark(version),
             Event::Error(status) => Read::Error(status),
@@ -291,11 +294,15 @@ impl Watch {
         match canonical(&self.served, bytes) {
             Ok(object) => Some(object),
             Err(error) => {
-                let resource = &self.served.resource;
-                warn!(%resource, error = %chain(&error), "object left out: it cannot be kept");
+                self.left_out(&error);
                 None
             }
         }
+    }
+
+    fn left_out(&self, error: &dyn std::error::Error) {
+        let resource = &self.served.resource;
+        warn!(%resource, error = %chain(error), "object left out: it cannot be kept");
     }
 
     fn tell(&self, told: impl IntoIterator<Item = Told>) {
@@ -306,7 +313,7 @@ impl Watch {
 /// An event whose object was read.
 enum Read {
     Put(Object),
-    Delete(Header),
+    Delete(Change),
     Bookmark(Version),
     LeftOut,
     Error(cluster::Status),
