@@ -25,6 +25,7 @@ use super::head::{self, Who};
 use super::lanes::Taken;
 use super::patient::Patient;
 use super::refusal::Refusal;
+use super::shares::Share;
 use super::{Outcome, Tunnels};
 use crate::cluster::Error;
 
@@ -46,18 +47,23 @@ type Answer = Response<Either<Passing, Full<Bytes>>>;
 
 /// Serves one request, and what its connection changes to. If there is a base, both go in pieces,
 /// and the answer is compared with what that is set to.
-pub(super) async fn run(tunnels: Tunnels, node: Arc<str>, tube: Tube, base: Option<Base>) {
+pub(super) async fn run(
+    tunnels: Tunnels,
+    (node, share): (Arc<str>, Share),
+    tube: Tube,
+    base: Option<Base>,
+) {
     let patient = Patient::new(tube, tunnels.0.clock.clone(), STUCK_TIME_MAX);
     match base {
-        None => serve(tunnels, node, patient, Base::default()).await,
+        None => serve(tunnels, (node, &share), patient, Base::default()).await,
         Some(base) => {
             let pieces = Pieces::answering(patient, base.clone());
-            serve(tunnels, node, pieces, base).await;
+            serve(tunnels, (node, &share), pieces, base).await;
         }
     }
 }
 
-async fn serve<S>(tunnels: Tunnels, node: Arc<str>, stream: S, base: Base)
+async fn serve<S>(tunnels: Tunnels, (node, share): (Arc<str>, &Share), stream: S, base: Base)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -68,7 +74,7 @@ where
         // What the node has is looked for before its request changes it.
         compare(&tunnels, &request, &base);
         async move {
-            let answer = answer(&tunnels, &node, request, &changed).await;
+            let answer = answer(&tunnels, (&node, share), request, &changed).await;
             Ok::<Answer, Infallible>(answer)
         }
     });
@@ -96,11 +102,11 @@ fn compare(tunnels: &Tunnels, request: &Request<Incoming>, base: &Base) {
 
 async fn answer(
     tunnels: &Tunnels,
-    node: &str,
+    from: (&str, &Share),
     request: Request<Incoming>,
     changed: &Mutex<Changed>,
 ) -> Answer {
-    let passed = pass(tunnels, node, request, changed).await;
+    let passed = pass(tunnels, from, request, changed).await;
     let (outcome, answer) = match passed {
         Ok((who, answer)) => (of(who), answer.map(Either::Left)),
         Err((outcome, refusal)) => (outcome, refusal.answer().map(Either::Right)),
@@ -112,7 +118,7 @@ async fn answer(
 /// Passes a request on, and gives the head of the answer.
 async fn pass(
     tunnels: &Tunnels,
-    node: &str,
+    (node, share): (&str, &Share),
     request: Request<Incoming>,
     changed: &Mutex<Changed>,
 ) -> Result<(Who, Response<Passing>), (Outcome, Refusal)> {
@@ -121,6 +127,9 @@ async fn pass(
     let (mut head, body) = request.into_parts();
     let passed = head::pass(&mut head);
     let passed = passed.map_err(|refused| (Outcome::Refused, refused.into()))?;
+    if !share.is_for(passed.who) {
+        return Err((Outcome::Busy, Refusal::busy()));
+    }
     let method = head.method.clone();
     let failed = |error: Error| (Outcome::Failed, Refusal::of(&error, &method));
     let taken = taken(tunnels, node, passed.who).map_err(failed)?;

@@ -153,11 +153,8 @@ impl Tunnels {
         let Some(place) = self.0.crowd.place() else {
             return self.turn_away(arrived, "the hub has as many requests as it can have");
         };
-        let run = exchange::run(self.clone(), Arc::clone(node), arrived.tube, base);
-        place.spawn(async move {
-            let _share = share;
-            run.await
-        });
+        let from = (Arc::clone(node), share);
+        place.spawn(exchange::run(self.clone(), from, arrived.tube, base));
     }
 
     /// There is no room now.

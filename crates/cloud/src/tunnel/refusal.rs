@@ -41,6 +41,15 @@ impl From<Refused> for Refusal {
 }
 
 impl Refusal {
+    /// What is left of the hub's room is not for this one. Nothing was sent.
+    pub(super) fn busy() -> Self {
+        Self {
+            code: StatusCode::TOO_MANY_REQUESTS,
+            message: "the hub is busy, and what is left is for nodes themselves".to_owned(),
+            again: Again::Yes,
+        }
+    }
+
     /// A request of this method came to nothing.
     pub(super) fn of(error: &Error, method: &Method) -> Self {
         let reads = matches!(*method, Method::GET | Method::HEAD);
@@ -107,6 +116,7 @@ fn reason(code: StatusCode) -> &'static str {
         StatusCode::BAD_REQUEST => "BadRequest",
         StatusCode::UNAUTHORIZED => "Unauthorized",
         StatusCode::METHOD_NOT_ALLOWED => "MethodNotAllowed",
+        StatusCode::TOO_MANY_REQUESTS => "TooManyRequests",
         StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
         _ => "InternalError",
     }
