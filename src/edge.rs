@@ -20,7 +20,7 @@ use edge::wants::Wants;
 use host::pki::Pin;
 use host::{Clock, Shutdown, Tasks, Times, files};
 use store::disk::real::RealDisk;
-use store::{KeyFile, Options, Replica};
+use store::{KeyFile, OpenError, Options, Replica};
 use tracing::{info, warn};
 use wire::frame::Machine;
 use wire::join::{NodeName, Token};
@@ -488,7 +488,16 @@ fn open(flags: &EdgeFlags, node: &NodeName, clock: &Clock) -> anyhow::Result<Kee
     let keys = store::keys(file, &disk).context("no key for Secrets on the disk")?;
     options.keys = Some(Arc::clone(&keys));
     let opened = Replica::open(Arc::new(disk), options, clock.clone());
-    let replica =
-        opened.with_context(|| format!("the store in {} cannot be opened", folder.display()))?;
+    let replica = opened.map_err(|error| {
+        let hint = match &error {
+            OpenError::Foreign { .. } => {
+                "; if nothing there is needed, as after a join under a wrong name that failed, \
+                 remove that folder"
+            }
+            _ => "",
+        };
+        let context = format!("the store in {} cannot be opened{hint}", folder.display());
+        anyhow::Error::new(error).context(context)
+    })?;
     Ok(Keep::new(replica).with_keys(keys))
 }

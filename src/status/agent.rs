@@ -75,6 +75,9 @@ pub(super) fn text(agent: &Agent, now: Timestamp) -> anyhow::Result<String> {
                 "Node {node}: connected to {hub} for {since}, over {over}"
             )?;
         }
+        _ if agent.since.is_none() => {
+            writeln!(out, "Node {}: without a hub since it started", agent.node)?;
+        }
         _ => writeln!(out, "Node {}: without a hub for {since}", agent.node)?,
     }
     if let Some(trouble) = &agent.trouble {

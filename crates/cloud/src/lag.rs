@@ -93,10 +93,19 @@ pub struct Behind {
     pub since: Option<Duration>,
 }
 
+/// Whether a node was last found to have what it is to have of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// It was.
+    Even,
+    /// It was not, or that is not known.
+    Otherwise,
+}
+
 /// What a node lacks that holds this, and is to hold these scopes.
 pub fn behind(
     resource: &Resource,
-    (held, wanted): (Option<&Held>, &[Scope]),
+    (held, wanted, found): (Option<&Held>, &[Scope], Found),
     cache: &Cache,
     marks: &Marks,
 ) -> Behind {
@@ -113,6 +122,13 @@ pub fn behind(
     };
     let from = Standing::complete(held.version.clone());
     let Ok(changes) = cut::changes(ring, &held.scopes, &from, ring.now()) else {
+        if found == Found::Even {
+            // The hub was started since, and nothing had to be sent: the node has it all.
+            return Behind {
+                objects: Some(count(wanted)),
+                ..Behind::default()
+            };
+        }
         // It is further behind than changes are remembered: it is asked what it holds.
         return Behind {
             objects: None,
@@ -210,7 +226,8 @@ mod tests {
     fn what_a_node_lacks_is_counted_from_when_the_first_of_it_came() {
         let marks = Marks::default();
         let cache = cache(&marks);
-        let at = |at| behind(&pods(), (Some(&held(at)), &here()), &cache, &marks);
+        let of = Found::Otherwise;
+        let at = |at| behind(&pods(), (Some(&held(at)), &here(), of), &cache, &marks);
         let all = Behind {
             objects: Some(2),
             lacks: 3,
@@ -235,12 +252,17 @@ mod tests {
     fn who_holds_nothing_lacks_everything_and_who_is_too_far_behind_too() {
         let marks = Marks::default();
         let mut cache = cache(&marks);
-        let first = behind(&pods(), (None, &here()), &cache, &marks);
+        let none = (None, &here()[..], Found::Otherwise);
+        let first = behind(&pods(), none, &cache, &marks);
         assert_eq!((first.objects, first.lacks), (Some(0), 2));
         cache.apply(&pods(), Changed::Put(pod("four", 20))).unwrap();
-        let far = behind(&pods(), (Some(&held(10)), &here()), &cache, &marks);
-        assert_eq!((far.objects, far.lacks), (None, 3));
-        assert_eq!(far.since, Some(seconds(0)));
+        let far = |found| behind(&pods(), (Some(&held(10)), &here(), found), &cache, &marks);
+        let lacks = far(Found::Otherwise);
+        assert_eq!((lacks.objects, lacks.lacks), (None, 3));
+        assert_eq!(lacks.since, Some(seconds(0)));
+        // Unless it was found to have all of it, as after a restart of the hub.
+        let even = far(Found::Even);
+        assert_eq!((even.objects, even.lacks, even.since), (Some(3), 0, None));
     }
 
     #[test]

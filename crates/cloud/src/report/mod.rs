@@ -176,7 +176,11 @@ impl Hub {
                 continue;
             }
             let wanted = wanted.get(resource).unwrap_or(&none);
-            let both = (held.get(resource), &**wanted);
+            let found = match self.ledger().even_of(node, resource) {
+                Some((true, _)) => lag::Found::Even,
+                Some((false, _)) | None => lag::Found::Otherwise,
+            };
+            let both = (held.get(resource), &**wanted, found);
             let behind = lag::behind(resource, both, &self.cache().read(), &self.marks);
             let version = held.get(resource).map(|held| held.version.to_string());
             all.push(self.standing(report, resource, (version, behind)));

@@ -210,11 +210,13 @@ fn offline(method: &Method, since: Option<Timestamp>) -> Status {
         Some(since) => format!("the cluster cannot be reached since {since:.0}"),
         None => "the cluster was not reached since this node started".to_owned(),
     };
-    let what = match *method {
-        Method::GET | Method::HEAD => "is not among it",
-        _ => "cannot be written",
+    let message = match *method {
+        Method::GET | Method::HEAD => format!(
+            "{since}; this node answers what it holds to those of whom it knows that they may read \
+             it, and this only the cluster can answer"
+        ),
+        _ => format!("{since}; this node answers what it holds, and this only the cluster can do"),
     };
-    let message = format!("{since}; this node answers what it holds, and this {what}");
     Status::try_again(503, "ServiceUnavailable", message, WAIT_SECONDS)
 }
 

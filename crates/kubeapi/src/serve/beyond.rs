@@ -165,6 +165,7 @@ pub(super) async fn answer(
     }
     let schemas = schemas::Question::of(&request);
     let writing = Writing::of(api, &request);
+    let watches = watches(&request);
     let mut request = request;
     if let Some(writing) = &writing {
         writing.wants_json(api, request.headers_mut());
@@ -179,11 +180,19 @@ pub(super) async fn answer(
         (Ok(passed), _) => Ok(Reply::Passed(match (schemas, writing) {
             (Some(question), _) => question.copied(passed, beyond),
             (None, Some(writing)) => writing.noted(api, passed).await?,
+            (None, None) if watches => passed.map(Payload::passed_watch),
             (None, None) => passed.map(Payload::passed),
         })),
         (Err(_), Some(poorer)) => poorer.answer(api, peer).await.map(Reply::Here),
         (Err(status), None) => Err(status),
     }
+}
+
+/// Whether a request watches objects.
+fn watches(request: &Request<Incoming>) -> bool {
+    let query = Query::parse(request.uri().query().unwrap_or(""));
+    let target = Target::parse(request.uri().path());
+    matches!((query, target), (Ok(query), Ok(Target::Resource(path))) if is_watch(&path, &query))
 }
 
 /// Passes a request on in the name of whoever asks.

@@ -68,7 +68,17 @@ enum Source {
     Passed {
         body: Incoming,
         copying: Option<Copying>,
+        breaks: Breaks,
     },
+}
+
+/// What becomes of a body that breaks off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Breaks {
+    /// The client hears of it: it has not got all.
+    AreTold,
+    /// It just ends, as a watch may at any time. Its client goes on from what it was told.
+    AreEnds,
 }
 
 /// A copy that is taken of a body while it passes.
@@ -151,8 +161,20 @@ impl Payload {
 
     /// What somebody else answers, as it comes.
     pub(super) fn passed(body: Incoming) -> Self {
-        let copying = None;
-        Self::new(Source::Passed { body, copying })
+        Self::passing(body, Breaks::AreTold)
+    }
+
+    /// A watch that somebody else answers.
+    pub(super) fn passed_watch(body: Incoming) -> Self {
+        Self::passing(body, Breaks::AreEnds)
+    }
+
+    fn passing(body: Incoming, breaks: Breaks) -> Self {
+        Self::new(Source::Passed {
+            body,
+            copying: None,
+            breaks,
+        })
     }
 
     /// A copy is taken of what somebody else answers.
@@ -212,8 +234,15 @@ impl Source {
                 None => Poll::Ready(rest.next_piece().transpose()),
             },
             Self::Watch(state) => state.poll_event(cx).map(|bytes| bytes.map(Ok)),
-            Self::Passed { body, copying } => {
+            Self::Passed {
+                body,
+                copying,
+                breaks,
+            } => {
                 let polled = poll_passed(body, cx);
+                if let (Poll::Ready(Some(Err(_))), Breaks::AreEnds) = (&polled, breaks) {
+                    return Poll::Ready(None);
+                }
                 if let Some(copying) = copying {
                     match &polled {
                         Poll::Ready(Some(Ok(piece))) => copying.add(piece),

@@ -1,6 +1,6 @@
 //! What a node passes on: whatever it does not answer, as it came.
 
-use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
@@ -82,23 +82,23 @@ async fn paths_that_are_not_known_here_are_not_said_to_lead_nowhere() {
 }
 
 /// A body that comes piece by piece.
-struct Fed(mpsc::Receiver<Bytes>);
+struct Fed(mpsc::Receiver<io::Result<Bytes>>);
 
 impl Body for Fed {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let piece = self.0.poll_recv(cx);
-        piece.map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+        piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
     }
 }
 
 /// The cluster answers the next request piece by piece, until nobody takes them any more.
-fn fed(stage: &Stage) -> mpsc::Sender<Bytes> {
+fn fed(stage: &Stage) -> mpsc::Sender<io::Result<Bytes>> {
     let (sender, receiver) = mpsc::channel(1);
     stage.script.say_this(Response::new(Fed(receiver).boxed()));
     sender
@@ -118,7 +118,7 @@ async fn a_client_that_takes_nothing_of_what_the_cluster_answers_is_cut() {
                 .open(send(Method::GET, "/api/v1/secrets"))
                 .await;
             let piece = Bytes::from(vec![b'x'; 64 * 1024]);
-            let cut = async { while sender.send(piece.clone()).await.is_ok() {} };
+            let cut = async { while sender.send(Ok(piece.clone())).await.is_ok() {} };
             let cut = tokio::time::timeout(DEADLINE, cut).await;
             cut.expect("it was not cut");
             assert!(
@@ -145,9 +145,32 @@ async fn a_watch_of_the_cluster_without_events_is_left_alone() {
                 // Time in which it would be cut, were it taken for stuck.
                 tokio::time::sleep(Duration::from_millis(120)).await;
                 let event = "{\"type\":\"ADDED\",\"object\":{}}\n";
-                sender.send(event.into()).await.unwrap();
+                sender.send(Ok(event.into())).await.unwrap();
                 stream.expect_kind("ADDED").await;
             }
+        })
+        .await;
+    }
+}
+
+/// A watch may end at any time, and its client goes on; of anything else a part is no answer.
+#[tokio::test]
+async fn when_the_link_breaks_a_watch_of_the_cluster_ends_and_a_list_breaks() {
+    for http in [Http::One, Http::Two] {
+        stage::on_node_with(http, Limits::default(), async |stage, _| {
+            let begun = "{\"type\":\"ADDED\",\"object\":{}}\n";
+            let open = async |path: &str| {
+                let sender = fed(stage);
+                let mut stream = stage.client.open(send(Method::GET, path)).await;
+                sender.send(Ok(begun.into())).await.unwrap();
+                stream.expect_kind("ADDED").await;
+                let broken = Err(io::ErrorKind::ConnectionReset.into());
+                sender.send(broken).await.unwrap();
+                stream
+            };
+            open("/api/v1/secrets?watch=1").await.expect_end().await;
+            let list = open("/api/v1/secrets").await;
+            assert!(list.breaks_within(DEADLINE).await, "{http:?}");
         })
         .await;
     }

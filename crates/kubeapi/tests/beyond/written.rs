@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use http::Method;
 use object::{Object, Resource};
-use serde_json::Value;
+use serde_json::{Value, json};
+use store::Scope;
 use store::replica::{Change, Until};
 
-use crate::stage::{self, CALLED, Source, Stage, pod, send, version};
+use crate::stage::{self, CALLED, Source, Stage, UNCOVERED, pod, send, version};
 
 const K: &str = "/api/v1/namespaces/a/pods/k";
 const PODS: &str = "/api/v1/namespaces/a/pods";
@@ -106,6 +107,25 @@ async fn a_version_is_reached_when_everything_up_to_it_is_there() {
             .json(&format!("{PODS}?resourceVersion={at}"))
             .await;
         assert_eq!(version(&list), at);
+    })
+    .await;
+}
+
+/// What begins to be held comes as it was when the hub read it, which may be before a write.
+#[tokio::test]
+async fn what_was_made_before_its_kind_came_is_not_missed_when_it_comes() {
+    stage::on_node(async |stage, source| {
+        let made = json!({"apiVersion": "v1", "kind": "Secret", "metadata":
+            {"name": "k", "namespace": "a", "uid": "u", "resourceVersion": "500"}});
+        let all = "/api/v1/namespaces/a/secrets";
+        let one = "/api/v1/namespaces/a/secrets/k";
+        write(stage, (Method::POST, all), 201, &made).await;
+        let secrets = Resource::new("", UNCOVERED);
+        source.reset(&secrets, Scope::all(), &[]).await;
+        assert_eq!(stage.client.get(one).await.status, CALLED);
+        source.jump("600");
+        source.progress(&secrets).await;
+        assert_eq!(stage.client.get(one).await.status, 404);
     })
     .await;
 }

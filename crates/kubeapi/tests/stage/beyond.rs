@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -37,7 +38,7 @@ pub const CALLED: u16 = 418;
 pub type Used = Arc<Mutex<Vec<(Resource, Range)>>>;
 
 /// What the cluster answers.
-pub type Said = Response<BoxBody<Bytes, Infallible>>;
+pub type Said = Response<BoxBody<Bytes, io::Error>>;
 
 /// What it answers to the requests that come next, and the connections on which it does.
 #[derive(Default)]
@@ -53,7 +54,8 @@ pub struct Script {
 impl Script {
     /// The next request is answered with this object.
     pub fn say(&self, code: u16, object: &Value) {
-        let body = Full::new(Bytes::from(object.to_string())).boxed();
+        let body = Full::new(Bytes::from(object.to_string()));
+        let body = body.map_err(|never| match never {}).boxed();
         let said = Response::builder().status(code);
         let said = said.header(CONTENT_TYPE, "application/json");
         self.say_this(said.body(body).unwrap());
