@@ -476,6 +476,9 @@ fn token(path: &Path) -> anyhow::Result<Token> {
     token.with_context(|| format!("{} does not hold a token", path.display()))
 }
 
+/// What to do with a store of another node, which may be one that never was.
+const WRONG_NAME: &str = "; if it joined under a wrong name, in vain, remove that folder";
+
 fn open(flags: &EdgeFlags, node: &NodeName, clock: &Clock) -> anyhow::Result<Keep> {
     let folder = flags.data_dir.join("store");
     let disk = RealDisk::open(&folder).context("the store's folder")?;
@@ -488,16 +491,9 @@ fn open(flags: &EdgeFlags, node: &NodeName, clock: &Clock) -> anyhow::Result<Kee
     let keys = store::keys(file, &disk).context("no key for Secrets on the disk")?;
     options.keys = Some(Arc::clone(&keys));
     let opened = Replica::open(Arc::new(disk), options, clock.clone());
-    let replica = opened.map_err(|error| {
-        let hint = match &error {
-            OpenError::Foreign { .. } => {
-                "; if nothing there is needed, as after a join under a wrong name that failed, \
-                 remove that folder"
-            }
-            _ => "",
-        };
-        let context = format!("the store in {} cannot be opened{hint}", folder.display());
-        anyhow::Error::new(error).context(context)
-    })?;
+    let foreign = matches!(opened, Err(OpenError::Foreign { .. }));
+    let hint = if foreign { WRONG_NAME } else { "" };
+    let shown = folder.display();
+    let replica = opened.with_context(|| format!("the store in {shown} cannot be opened{hint}"))?;
     Ok(Keep::new(replica).with_keys(keys))
 }
