@@ -5,7 +5,8 @@
 //! task ▶ Tube ▶ Board ▶ loop ═▶ link ═▶ loop ▶ Board ▶ Tube ▶ task      and back
 //! ```
 //!
-//! The rules of streams are in `wire::stream`. Nothing here knows a socket, the time or Kubernetes.
+//! The rules of streams are in `wire::stream`. Nothing here knows a socket, the time or Kubernetes,
+//! but for the text that pieces are compared with.
 
 mod closed; // why a tube is over before its end
 mod pipe; // one stream, as its task sees it
