@@ -61,7 +61,7 @@ impl Answered {
             Patch::Strategic(patch) => Patch::Merge(patch.clone()),
             patch => patch.clone(),
         };
-        patch.applied_to_any(known.clone(), None)
+        patch.applied_to(known.clone(), None)
     }
 }
 
